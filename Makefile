@@ -1,0 +1,59 @@
+# r1pipe. `make help` lists the targets. VENV and PYTHON can be set: make demo VENV=/tmp/venv PYTHON=python3.12
+PYTHON ?= python3
+VENV ?= .venv
+RUNS ?= runs
+BIN := $(VENV)/bin
+# what was tested together; CONSTRAINTS= installs whatever pyproject.toml allows
+CONSTRAINTS ?= constraints/tested.txt
+STAMP := $(VENV)/.installed
+TORCH := $(shell sed -n 's/^torch==/torch==/p' constraints/tested.txt)
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo smoke smoke-twice test test-slow lint format schemas tiny-base clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+$(STAMP): pyproject.toml $(wildcard $(CONSTRAINTS))
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet "$(TORCH)"
+	$(BIN)/python -m pip install --quiet $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e ".[dev]"
+	@touch $@
+
+install: $(STAMP) ## a virtual environment in VENV (.venv) with everything in it
+
+demo: $(STAMP) ## the whole pipeline on the embedded model, and the stage table (about 12 minutes on two cores)
+	$(BIN)/r1pipe pipeline full --profile tiny --runs-dir $(RUNS)
+
+smoke: $(STAMP) ## every step in 90 seconds together; learns nothing
+	$(BIN)/r1pipe pipeline full --profile smoke --runs-dir $(RUNS)
+
+smoke-twice: $(STAMP) ## the smoke pipeline in two folders: equal digests
+	$(BIN)/python tools/smoke_twice.py
+
+test: $(STAMP) ## the tests (minutes)
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: $(STAMP) ## the long tests too: kills, controls
+	$(BIN)/python -m pytest
+
+lint: $(STAMP) ## ruff, mypy, the import rules
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python tools/check_imports.py
+
+format: $(STAMP) ## ruff's formatting
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+schemas: $(STAMP) ## configs/*.schema.json from the code
+	$(BIN)/r1pipe config schema > configs/profile.schema.json
+	$(BIN)/r1pipe config schema --manifest > configs/manifest.schema.json
+
+tiny-base: $(STAMP) ## trains the embedded model again, from nothing (about 20 minutes)
+	$(BIN)/python data/tiny-base/build.py --out data/tiny-base
+
+clean: ## removes the virtual environment and caches, keeps runs
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

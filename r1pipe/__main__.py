@@ -1,0 +1,5 @@
+"""`python -m r1pipe`."""
+
+from r1pipe.cli import main
+
+main()

@@ -1,0 +1,116 @@
+"""The one place that knows how a reasoning completion is written.
+
+    <think>
+    ...reasoning...
+    </think>
+    <answer>...</answer>
+
+Prompts, SFT targets, the format reward, evaluation and `r1pipe chat` all build on `Tags`, so that a
+reward can never wait for a tag that the prompt does not ask for (known-failures b8).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+R1_SYSTEM_PROMPT = (
+    "A conversation between User and Assistant. The Assistant first thinks about the reasoning process "
+    "and then gives the answer. The reasoning is enclosed in {think_open} {think_close} and the answer in "
+    "{answer_open} {answer_close}, like this: {think_open}\nreasoning\n{think_close}\n"
+    "{answer_open}answer{answer_close}"
+)
+
+
+class Tags(BaseModel):
+    """The four tags around reasoning and answer; plain text, never special tokens (decoding drops those)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    think_open: str = Field("<think>", min_length=1)
+    think_close: str = Field("</think>", min_length=1)
+    answer_open: str = Field("<answer>", min_length=1)
+    answer_close: str = Field("</answer>", min_length=1)
+
+    def wrap(self, reasoning: str, answer: str) -> str:
+        """A completion in the canonical form."""
+        return (
+            f"{self.think_open}\n{reasoning.strip()}\n{self.think_close}\n"
+            f"{self.answer_open}{answer.strip()}{self.answer_close}"
+        )
+
+    def split(self, completion: str) -> Parts:
+        """Thinking and answer of a completion, leniently: the *last* closing tag ends the thinking."""
+        head, closed, tail = completion.rpartition(self.think_close)
+        thinking = None
+        if closed:
+            thinking = head.split(self.think_open, 1)[-1].strip()
+        region = tail if closed else completion
+        found = re.findall(
+            re.escape(self.answer_open) + r"(.*?)" + re.escape(self.answer_close), region, flags=re.DOTALL
+        )
+        answer = found[-1].strip() if found else None
+        return Parts(thinking=thinking, answer=answer, after=region.strip(), closed=bool(closed))
+
+
+@dataclass(frozen=True)
+class Parts:
+    """`thinking` is None without a closing tag; `answer` None without an answer block; `after` is what follows
+    the thinking (the whole text without one)."""
+
+    thinking: str | None
+    answer: str | None
+    after: str
+    closed: bool
+
+    @property
+    def final(self) -> str:
+        """What a reader is shown: the answer block, else what follows the thinking."""
+        return self.answer if self.answer is not None else self.after
+
+
+class ChatConfig(BaseModel):
+    """How conversations are rendered."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    template: str = Field(
+        "model",
+        description='"model" keeps the base model\'s chat template; "builtin:r1" takes ours (ChatML, keeps the '
+        "reasoning of earlier turns); else a path of a .jinja file.",
+    )
+    system_prompt: str | None = Field(
+        None,
+        description='Put before every conversation without a system turn; "builtin:r1" is the paper\'s, with '
+        "the configured tags.",
+    )
+    tags: Tags = Tags()
+
+    def system(self) -> str | None:
+        """The system prompt with its tags filled in."""
+        if self.system_prompt == "builtin:r1":
+            return R1_SYSTEM_PROMPT.format(**self.tags.model_dump())
+        return self.system_prompt
+
+    def conversation(self, messages: list[dict[str, str]]) -> list[dict[str, str]]:
+        """`messages` with the system prompt in front where there is none."""
+        system = self.system()
+        if system is None or (messages and messages[0]["role"] == "system"):
+            return messages
+        return [{"role": "system", "content": system}, *messages]
+
+
+def template_digest(template: str | None) -> str | None:
+    """Digest of a chat template's text; None without one."""
+    return hashlib.sha256(template.encode()).hexdigest()[:16] if template else None
+
+
+def prefilled_think(tokenizer: Any, tags: Tags) -> bool:
+    """Does the generation prompt already open the thinking? Then completions start without the tag, and every
+    reward must see it put back (known-failures b1)."""
+    rendered = tokenizer.apply_chat_template(
+        [{"role": "user", "content": "1+1?"}], add_generation_prompt=True, tokenize=False
+    )
+    return rendered.rstrip().endswith(tags.think_open)

@@ -1,0 +1,140 @@
+"""The fingerprint of a step: what its result depends on, and nothing else.
+
+fingerprint = digest(stage, stage VERSION, settings that can change results, versions of the verifiers it uses,
+digests of its data sources and inputs). Library versions are not part of it: they show as "environment differs"
+and re-run a step only with --strict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from r1pipe import digest as dg
+from r1pipe import stage as stages
+from r1pipe.errors import UserError
+from r1pipe.resources import data_dir
+from r1pipe.settings import DataSpec, ModelConfig, RewardPart, StepConfig
+
+# Settings that cannot change what a step makes; the one list. `inputs` count by digest, not by name, and the
+# evaluation comes after the result (a difference there is told, and re-runs nothing).
+WITHOUT_EFFECT = {
+    "inputs",
+    "evaluate",
+    "evaluation",
+    "trainer.logging_dir",
+    "trainer.logging_steps",
+    "trainer.logging_strategy",
+    "trainer.logging_first_step",
+    "trainer.log_level",
+    "trainer.log_completions",
+    "trainer.num_completions_to_print",
+    "trainer.report_to",
+    "trainer.run_name",
+    "trainer.project",
+    "trainer.disable_tqdm",
+    "trainer.save_total_limit",
+    "trainer.dataloader_num_workers",
+    "trainer.dataloader_pin_memory",
+}
+
+
+def of(step: StepConfig, inputs: dict[str, str]) -> tuple[str, dict[str, Any]]:
+    """Fingerprint (hex) of a step with these input digests, and what it was made of.
+
+    Raises UserError where a data source or a base model is not there.
+    """
+    module = stages.load(step.stage)
+    settings = step.model_dump(mode="json", exclude_defaults=True)
+    for key in WITHOUT_EFFECT:
+        _drop(settings, key.split("."))
+    parts: dict[str, Any] = {
+        "stage": step.stage,
+        "stage_version": str(module.VERSION),
+        "settings": settings,
+        "sources": dict(sorted(_sources(step))),
+        "verifiers": _verifiers(step),
+        "inputs": dict(sorted(inputs.items())),
+    }
+    return dg.value_digest(parts), parts
+
+
+def _drop(settings: dict[str, Any], path: list[str]) -> None:
+    for part in path[:-1]:
+        settings = settings.get(part, {})
+        if not isinstance(settings, dict):
+            return
+    settings.pop(path[-1], None)
+
+
+def _walk(value: Any) -> Iterator[Any]:
+    if isinstance(value, BaseModel):
+        yield value
+        for name in type(value).model_fields:
+            if name not in ("evaluation",):
+                yield from _walk(getattr(value, name))
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _walk(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _walk(item)
+
+
+def _sources(step: StepConfig) -> Iterator[tuple[str, str]]:
+    for part in _walk(step):
+        if isinstance(part, DataSpec):
+            from r1pipe.data.load import source_digest
+
+            yield part.source, source_digest(part)
+        elif isinstance(part, ModelConfig):
+            yield part.path, model_digest(part)
+
+
+def _verifiers(step: StepConfig) -> dict[str, str]:
+    rewards = getattr(step, "rewards", None)
+    if not isinstance(rewards, dict) or not all(isinstance(p, RewardPart) for p in rewards.values()):
+        return {}
+    from r1pipe.rewards import versions
+
+    return versions(rewards)
+
+
+def model_folder(model: ModelConfig) -> Path | None:
+    """The folder of a local model; None for a hub id. Raises UserError where it should be local and is not."""
+    if model.path.startswith("builtin:"):
+        folder = data_dir() / model.path.removeprefix("builtin:")
+        if not (folder / "config.json").is_file():
+            known = sorted(f"builtin:{p.parent.name}" for p in data_dir().glob("*/config.json"))
+            raise UserError(f'there is no embedded model "{model.path}" (known: {", ".join(known)})')
+        return folder
+    folder = Path(model.path).expanduser()
+    if folder.is_dir():
+        if not (folder / "config.json").is_file():
+            raise UserError(f"base_model.path: {folder.absolute()} is a folder without config.json")
+        return folder
+    if model.path.startswith((".", "/", "~")) or model.path.count("/") != 1:
+        raise UserError(
+            f"base_model.path: there is no folder {folder.absolute()}",
+            hint='give a folder, a hub id such as "Qwen/Qwen2.5-0.5B", or "builtin:tiny-base"',
+        )
+    return None
+
+
+def model_digest(model: ModelConfig) -> str:
+    """Digest of a base model: its files, or hub id and commit."""
+    folder = model_folder(model)
+    if folder is None:
+        return f"hub:{model.path}@{model.revision or 'main'}"
+    pickles = [p.name for pattern in dg.PICKLES for p in folder.glob(pattern)]
+    files = dg.checkpoint_files(folder)
+    if not any(p.name.endswith(".safetensors") for p in files):
+        found = f"only pickle files ({', '.join(pickles)})" if pickles else "no weights"
+        raise UserError(
+            f"base_model.path: {folder} holds {found}; only safetensors are loaded",
+            hint="convert them: model.save_pretrained(folder, safe_serialization=True)",
+        )
+    return dg.files_digest((p.name, dg.file_digest(p)) for p in files)

@@ -1,0 +1,577 @@
+"""Runs a plan: a fresh child for each step, watched, its outputs sealed by the one process that seals.
+
+While a step works, the next one's worker already imports torch and trl and waits on a pipe: imports cost 7-12 s a
+step and nothing needs to wait for them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from r1pipe import environment, process
+from r1pipe import manifest as mf
+from r1pipe import stage as stages
+from r1pipe.config import Profile
+from r1pipe.errors import StepFailed, UserError
+from r1pipe.plan import Action, Decision, Options, Planner
+from r1pipe.resources import configs_dir
+from r1pipe.settings import StepConfig
+from r1pipe.stage import DATASET, POLICY
+from r1pipe.store import Attempt, Store, append_json, read_json, read_lines, write_json
+
+
+class Observer(Protocol):
+    """Who watches a run; the terminal views implement it. The runner itself prints nothing."""
+
+    def planned(self, decisions: list[Decision]) -> None: ...
+    def begin(self, decision: Decision) -> None: ...
+    def event(self, step: str, event: dict[str, Any]) -> None: ...
+    def end(self, decision: Decision, manifest: mf.Manifest) -> None: ...
+    def skipped(self, decision: Decision) -> None: ...
+    def failed(self, decision: Decision, error: UserError) -> None: ...
+
+
+@dataclass
+class Outcome:
+    """What a run came to: the sealed manifest of each step, and the seconds of machinery."""
+
+    manifests: dict[str, mf.Manifest] = field(default_factory=dict)
+    ran: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    work_seconds: float = 0.0  # inside stages and evaluations
+
+    @property
+    def machinery(self) -> float:
+        """Seconds of imports, start-up, digests, manifests that nothing overlapped."""
+        return max(0.0, self.seconds - self.work_seconds)
+
+
+class Runner:
+    """Executes steps of a profile in a run folder, in order."""
+
+    def __init__(self, profile: Profile, store: Store, options: Options, observer: Observer, pipeline: str) -> None:
+        self.profile = profile
+        self.store = store
+        self.options = options
+        self.observer = observer
+        self.pipeline = pipeline
+        self._spare: Child | None = None
+
+    def run(self, steps: list[str]) -> Outcome:
+        """Raises UserError before anything starts, StepFailed where a step fails, KeyboardInterrupt."""
+        began = time.monotonic()
+        outcome = Outcome()
+        self._prepare_folder()
+        with process.run_lock(self.store.lock, f"run {self.store.root}"):
+            planner = Planner(self.profile, self.store, self.options)
+            decisions = planner.decide_all(steps)
+            self.observer.planned(decisions)
+            self._check_space(decisions)
+            try:
+                for i, step in enumerate(steps):
+                    decision = planner.decide(step)
+                    if decision.action is Action.SKIP:
+                        assert decision.manifest is not None
+                        outcome.manifests[step] = decision.manifest
+                        self.observer.skipped(decision)
+                        continue
+                    manifest = self._step(planner, decision, steps[i + 1 :])
+                    outcome.manifests[step] = manifest
+                    outcome.ran.append(step)
+                    outcome.work_seconds += sum(manifest.timing.get(k, 0.0) for k in ("run", "evaluate"))
+                    planner.options = Options(planner.options.force - {step}, planner.options.strict)
+                    planner.forget(step)
+            finally:
+                if self._spare is not None:
+                    self._spare.dismiss()
+        outcome.seconds = time.monotonic() - began
+        return outcome
+
+    def dry_run(self, steps: list[str], folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Builds every real config object of each step in a child, loading no weights; step → facts or error.
+
+        The base model's config.json stands for every policy: its own folder, or for a hub model the fixture under
+        configs/models/, so that the model can be built on the meta device.
+        """
+        fixture = _fixture(self.profile)
+        for step in steps:
+            attempt = Attempt(folder / step)
+            attempt.path.mkdir(parents=True, exist_ok=True)
+            request = self._request(step, attempt, {}, dry_run=True)
+            ports = stages.load(self.profile.steps[step].stage).INPUTS
+            if fixture is not None:
+                request["inputs"] = {
+                    port: {"kind": POLICY, "path": str(fixture), "digest": "", "producer": "", "meta": {}}
+                    for port, spec in ports.items()
+                    if spec.kind == POLICY
+                }
+            write_json(attempt.request, request)
+            child = Child.start(
+                self.profile.steps[step], attempt.log, waiting=False, request=attempt.request, solo=True
+            )
+            try:
+                child.wait()
+            except BaseException:
+                child.end()
+                raise
+            result = read_json(attempt.result) if attempt.result.is_file() else {"error": _tail(attempt.log)}
+            yield step, result
+
+    def _prepare_folder(self) -> None:
+        try:
+            self.store.root.mkdir(parents=True, exist_ok=True)
+            if not self.store.run_file.is_file():
+                write_json(
+                    self.store.run_file,
+                    {"run": self.store.run, "profile": self.profile.name, "path": str(self.profile.path.resolve()),
+                     "pipeline": self.pipeline, "started": mf.now()},
+                )  # fmt: skip
+        except OSError as error:
+            raise UserError(
+                f"cannot write in {self.store.root}: {error.strerror}", hint="choose another --runs-dir"
+            ) from error
+
+    def _check_space(self, decisions: list[Decision]) -> None:
+        """Room for what the steps will write, before any model loads. The estimate: each training step keeps its
+        model and two checkpoints (weights and two Adam moments)."""
+        todo = [d for d in decisions if d.action is not Action.SKIP]
+        weights = 0
+        for decision in decisions:
+            for artifact in decision.manifest.outputs.values() if decision.manifest else ():
+                if artifact.kind == POLICY:
+                    weights = max(weights, sum(f.size for f in artifact.files))
+        weights = weights or _base_size(self.profile)
+        training = [d for d in todo if hasattr(self.profile.steps[d.step], "trainer")]
+        needed = 64 * 2**20 * bool(todo) + sum(
+            weights * (1 if self._lora(d.step) else 7) for d in training
+        )  # fmt: skip
+        free = shutil.disk_usage(self.store.root).free
+        if todo and free < needed:
+            raise UserError(
+                f"{self.store.root} has {free / 2**30:.2f} GiB free; these steps need about {needed / 2**30:.2f} GiB "
+                f"({', '.join(d.step for d in todo)})",
+                hint="free space (r1pipe prune), or choose another --runs-dir",
+            )
+
+    def _lora(self, step: str) -> bool:
+        return getattr(self.profile.steps[step], "lora", None) is not None
+
+    def _step(self, planner: Planner, decision: Decision, later: list[str]) -> mf.Manifest:
+        attempt = decision.attempt
+        assert attempt is not None
+        step = decision.step
+        config = self.profile.steps[step]
+        inputs = planner.inputs(step)
+        self._check_inputs(step, inputs)
+        self.observer.begin(decision)
+        began, started = time.monotonic(), mf.now()
+        self._open(attempt, config)
+        resume = decision.action is Action.RESUME
+        write_json(attempt.request, self._request(step, attempt, inputs, resume=resume))
+        append_json(attempt.attempts_log, {"event": "started", "time": started, "resume": resume, "pid": os.getpid()})
+        child = self._child(config, attempt)
+        self._spare = self._start_spare(later)
+        try:
+            self._watch(step, attempt, child)
+        except BaseException as error:
+            child.end()
+            if isinstance(error, KeyboardInterrupt):
+                append_json(attempt.attempts_log, {"event": "interrupted", "time": mf.now()})
+            raise
+        result = read_json(attempt.result) if attempt.result.is_file() else None
+        if child.code != 0 or result is None or "error" in result:
+            raise self._failure(decision, attempt, child, result)
+        sealing = time.monotonic()
+        manifest = self._seal(decision, attempt, inputs, result, started, began, sealing)
+        append_json(attempt.attempts_log, {"event": "sealed", "time": mf.now()})
+        self.observer.end(decision, manifest)
+        return manifest
+
+    def _open(self, attempt: Attempt, config: StepConfig) -> None:
+        """Makes the folder ready for an attempt: half-written outputs of an earlier one are removed, its work kept."""
+        try:
+            attempt.path.mkdir(parents=True, exist_ok=True)
+            self._wait_for_worker(attempt)
+            attempt.result.unlink(missing_ok=True)
+            shutil.rmtree(attempt.out, ignore_errors=True)
+            attempt.work.mkdir(exist_ok=True)
+            for name in stages.load(config.stage).OUTPUTS:
+                attempt.output(name).mkdir(parents=True)
+        except OSError as error:
+            raise UserError(f"cannot write in {attempt.path}: {error.strerror}") from error
+
+    def _wait_for_worker(self, attempt: Attempt) -> None:
+        """An orphan of a killed runner ends within moments; one that does not is named."""
+        until = time.monotonic() + 10
+        while process.is_held(attempt.lock):
+            if time.monotonic() > until:
+                pid = process.holder(attempt.lock)
+                raise UserError(f"{attempt.path} is being written by process {pid}", hint=f"stop it: kill {pid}")
+            time.sleep(0.1)
+
+    def _check_inputs(self, step: str, inputs: dict[str, tuple[Decision, mf.Artifact]]) -> None:
+        """Refuses inputs that are not what their manifests sealed, or that do not fit each other."""
+        templates: dict[str, str] = {}
+        tokenizers: dict[str, str] = {}
+        for port, (source, artifact) in inputs.items():
+            assert source.attempt is not None
+            name = artifact.producer.split("/")[0]
+            output = Path(artifact.uri).name
+            faults = mf.faults(artifact, source.attempt.output(output), deep=False)
+            if faults:
+                raise UserError(
+                    f"{step} refuses its input {port} ({name}): {faults[0]}",
+                    hint=f"r1pipe run-stage {name} --force makes it again",
+                )
+            for kind, key in ((templates, "chat_template_digest"), (tokenizers, "tokenizer_digest")):
+                if artifact.kind in (POLICY, DATASET) and artifact.meta.get(key):
+                    kind[port] = artifact.meta[key]
+        for what, seen in (("chat template", templates), ("tokenizer", tokenizers)):
+            if len(set(seen.values())) > 1:
+                listed = ", ".join(f"{port} {value[:8]}" for port, value in seen.items())
+                raise UserError(
+                    f"{step} refuses inputs that were made with different {what}s: {listed}",
+                    hint="make them from the same base model and chat settings",
+                )
+
+    def _request(
+        self, step: str, attempt: Attempt, inputs: dict[str, tuple[Decision, mf.Artifact]], **more: Any
+    ) -> dict[str, Any]:
+        config = self.profile.steps[step]
+        return {
+            "run": self.store.run,
+            "step": step,
+            "stage": config.stage,
+            "folder": str(attempt.path.resolve()),
+            "config": config.model_dump(mode="json"),
+            "inputs": {
+                port: {
+                    "kind": artifact.kind,
+                    "path": str(source.attempt.output(Path(artifact.uri).name).resolve()),
+                    "digest": artifact.digest,
+                    "producer": source.step,
+                    "meta": artifact.meta,
+                }
+                for port, (source, artifact) in inputs.items()
+                if source.attempt is not None
+            },
+            "resume": False,
+            "dry_run": False,
+        } | more
+
+    def _child(self, config: StepConfig, attempt: Attempt) -> Child:
+        spare, self._spare = self._spare, None
+        if spare is not None and spare.fits(config):
+            spare.assign(attempt.request)
+            return spare
+        if spare is not None:
+            spare.dismiss()
+        return Child.start(config, attempt.log, waiting=False, request=attempt.request)
+
+    def _start_spare(self, later: list[str]) -> Child | None:
+        """Lets the worker of the next step import ahead. Only where one process runs it."""
+        for step in later:
+            config = self.profile.steps[step]
+            if config.num_processes == 1 and config.accelerate is None:
+                return Child.start(config, None, waiting=True)
+            return None
+        return None
+
+    def _watch(self, step: str, attempt: Attempt, child: Child) -> None:
+        tail = Tail(attempt.events)
+        while True:
+            done = child.poll()
+            for event in tail.new():
+                self.observer.event(step, event)
+            if done:
+                return
+            time.sleep(0.1)
+
+    def _seal(
+        self, decision: Decision, attempt: Attempt, inputs: dict[str, tuple[Decision, mf.Artifact]],
+        result: dict[str, Any], started: str, began: float, sealing: float,
+    ) -> mf.Manifest:  # fmt: skip
+        step = decision.step
+        config = self.profile.steps[step]
+        outputs = dict(stages.load(config.stage).OUTPUTS)
+        if attempt.output("evaluation").is_dir():
+            outputs["evaluation"] = DATASET
+        producer = f"{step}/{attempt.path.name}"
+        template, tokenizer = _reading(inputs)
+        artifacts = {}
+        for name, kind in outputs.items():
+            meta = result.get("meta", {}).get(name, {})
+            if kind == DATASET and name != "evaluation":  # made through this template: its reader must use the same
+                meta = {"chat_template_digest": template, "tokenizer_digest": tokenizer} | meta
+            uri = f"{step}/{attempt.path.name}/out/{name}"
+            artifacts[name] = mf.describe(kind, attempt.output(name), uri, producer, meta)
+        for artifact in artifacts.values():
+            if artifact.kind == POLICY:
+                template = artifact.meta["chat_template_digest"]
+                tokenizer = artifact.meta["tokenizer_digest"]
+        timing = result.get("timing", {}) | {"seal": round(time.monotonic() - sealing, 3)}
+        attempts = sum(1 for e in read_lines(attempt.attempts_log) if e.get("event") == "started")
+        assert decision.fingerprint is not None
+        manifest = mf.Manifest(
+            run=self.store.run,
+            step=step,
+            stage=config.stage,
+            stage_version=str(stages.load(config.stage).VERSION),
+            fingerprint=decision.fingerprint,
+            fingerprint_of=decision.parts,
+            config=config.model_dump(mode="json"),
+            inputs={
+                port: mf.InputRecord(
+                    kind=artifact.kind, uri=artifact.uri, digest=artifact.digest, producer=artifact.producer,
+                    manifest_digest=_manifest_digest(source),
+                )
+                for port, (source, artifact) in inputs.items()
+            },
+            outputs=artifacts,
+            metrics=result.get("metrics", {}),
+            evaluation=result.get("evaluation", {}),
+            counts=result.get("counts", {}),
+            facts=result.get("facts", {}),
+            warnings=result.get("warnings", []),
+            environment=environment.describe() | {"device": result.get("facts", {}).get("device", "cpu")},
+            chat_template_digest=template,
+            tokenizer_digest=tokenizer,
+            seed=config.seed,
+            tokens=result.get("tokens", 0),
+            seconds=round(time.monotonic() - began, 3),
+            timing=timing,
+            attempts=attempts,
+            started=started,
+            finished=mf.now(),
+        )  # fmt: skip
+        mf.seal(attempt, manifest)
+        return manifest
+
+    def _failure(
+        self, decision: Decision, attempt: Attempt, child: Child, result: dict[str, Any] | None
+    ) -> StepFailed:
+        if result and "error" in result:
+            text, hint = result["error"], result.get("hint")
+        elif dead := _dead_rank(attempt.log):
+            text, hint = dead, "the group was ended with it; run again to resume"
+        elif child.code is not None and child.code < 0:
+            text = f"its worker was ended by signal {-child.code}"
+            hint = "run again to resume" + (
+                " (signal 9 is often the out-of-memory killer)" if child.code == -9 else ""
+            )
+        else:
+            text, hint = f"its worker ended with code {child.code}: {_tail(attempt.log)}", None
+        append_json(attempt.attempts_log, {"event": "failed", "time": mf.now(), "error": text})
+        error = StepFailed(
+            f"step {decision.step} failed: {text}",
+            hint=f"{hint}; log: {attempt.log}" if hint else f"log: {attempt.log}",
+        )
+        self.observer.failed(decision, error)
+        return error
+
+
+class Child:
+    """A worker process, and its group."""
+
+    def __init__(self, popen: subprocess.Popen[str], stage: str, threads: int | None, waiting: bool) -> None:
+        self.popen = popen
+        self.stage = stage
+        self.threads = threads
+        self.waiting = waiting
+        self.code: int | None = None
+
+    @classmethod
+    def start(
+        cls, config: StepConfig, log: Path | None, *, waiting: bool, request: Path | None = None, solo: bool = False
+    ) -> Child:
+        """Starts `python -m r1pipe.worker` (through accelerate launch for several processes, unless `solo`)."""
+        command = [sys.executable, "-P"]
+        if waiting:
+            command += ["-m", "r1pipe.worker", "--wait", config.stage]
+        elif (config.num_processes == 1 and config.accelerate is None) or solo:
+            command += ["-m", "r1pipe.worker", str(request)]
+        else:
+            command += ["-m", "accelerate.commands.launch", *launch_arguments(config)]
+            command += ["--module", "r1pipe.worker", str(request)]
+        out = log.open("ab") if log else subprocess.DEVNULL
+        try:
+            popen = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE if waiting else subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                text=True,
+                env=_environment(config),
+                start_new_session=True,
+            )
+        finally:
+            if log:
+                out.close()  # type: ignore[union-attr]
+        return cls(popen, config.stage, config.threads, waiting)
+
+    def fits(self, config: StepConfig) -> bool:
+        return (
+            self.popen.poll() is None
+            and self.stage == config.stage
+            and self.threads == config.threads
+            and config.num_processes == 1
+            and config.accelerate is None
+        )
+
+    def assign(self, request: Path) -> None:
+        assert self.popen.stdin is not None
+        self.popen.stdin.write(f"{request}\n")
+        self.popen.stdin.close()
+        self.waiting = False
+
+    def dismiss(self) -> None:
+        """Ends a worker that waits; it has touched nothing."""
+        self.popen.kill()
+        self.popen.wait()
+
+    def poll(self) -> bool:
+        self.code = self.popen.poll()
+        return self.code is not None
+
+    def wait(self) -> int:
+        self.code = self.popen.wait()
+        return self.code
+
+    def end(self) -> None:
+        """Ends the worker and everything in its group."""
+        process.end_group(self.popen.pid)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.popen.wait(timeout=5)
+
+
+class Tail:
+    """New whole lines of a JSONL file that another process appends to."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.at = path.stat().st_size if path.is_file() else 0
+
+    def new(self) -> Iterator[dict[str, Any]]:
+        import json
+
+        if not self.path.is_file() or self.path.stat().st_size <= self.at:
+            return
+        with self.path.open("rb") as handle:
+            handle.seek(self.at)
+            for raw in handle:
+                if not raw.endswith(b"\n"):
+                    break
+                self.at += len(raw)
+                with contextlib.suppress(ValueError):
+                    yield json.loads(raw)
+
+
+def accelerate_file(name: str) -> Path:
+    """An accelerate file: `builtin:fsdp2`, or a path."""
+    if name.startswith("builtin:"):
+        path = configs_dir() / "accelerate" / f"{name.removeprefix('builtin:')}.yaml"
+        if not path.is_file():
+            known = sorted(f"builtin:{p.stem}" for p in path.parent.glob("*.yaml"))
+            raise UserError(f'there is no accelerate file "{name}" (known: {", ".join(known)})')
+        return path
+    path = Path(name)
+    if not path.is_file():
+        raise UserError(f"there is no accelerate file {path.absolute()}")
+    return path
+
+
+def launch_arguments(config: StepConfig) -> list[str]:
+    """Arguments of `accelerate launch` for a step."""
+    use_cpu = bool(getattr(config, "trainer", {}).get("use_cpu"))
+    name = config.accelerate or ("builtin:multi_cpu" if use_cpu else "builtin:multi_gpu")
+    arguments = ["--config_file", str(accelerate_file(name)), "--num_processes", str(config.num_processes)]
+    return [*arguments, "--main_process_port", "0"]
+
+
+def _environment(config: StepConfig) -> dict[str, str]:
+    threads = str(config.threads) if config.threads else None
+    return (
+        os.environ
+        | {
+            "R1PIPE_RUNNER_PID": str(os.getpid()),
+            "PYTHONSAFEPATH": "1",
+            "PYTHONUNBUFFERED": "1",
+            "HF_HUB_DISABLE_TELEMETRY": "1",
+            "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+            "TOKENIZERS_PARALLELISM": "false",
+            "PYTHONHASHSEED": "0",  # set order in libraries must not differ between two runs
+            "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
+        }
+        | ({"OMP_NUM_THREADS": threads} if threads else {})
+    )
+
+
+def _reading(inputs: dict[str, tuple[Decision, mf.Artifact]]) -> tuple[str | None, str | None]:
+    for _, artifact in inputs.values():
+        if artifact.kind == POLICY:
+            return artifact.meta.get("chat_template_digest"), artifact.meta.get("tokenizer_digest")
+    return None, None
+
+
+def _manifest_digest(source: Decision) -> str:
+    from r1pipe.digest import file_digest
+
+    assert source.attempt is not None
+    return file_digest(source.attempt.manifest)
+
+
+def _base_size(profile: Profile) -> int:
+    """Bytes of the base model's weights where it is a local folder; 0 where that is not known."""
+    from r1pipe.fingerprint import model_folder
+
+    for config in profile.steps.values():
+        model = getattr(config, "base_model", None)
+        if model is not None and (folder := model_folder(model)):
+            return sum(p.stat().st_size for p in folder.glob("*.safetensors"))
+    return 0
+
+
+def _fixture(profile: Profile) -> Path | None:
+    """A folder with the config.json of the profile's base model, weights or not; None where it is not known."""
+    from r1pipe.fingerprint import model_folder
+
+    for config in profile.steps.values():
+        model = getattr(config, "base_model", None)
+        if model is not None:
+            folder = model_folder(model) or configs_dir() / "models" / model.path.replace("/", "--")
+            return folder if (folder / "config.json").is_file() else None
+    return None
+
+
+def _tail(log: Path) -> str:
+    """The last line of a log that says something."""
+    if not log.is_file():
+        return "no log"
+    with log.open("rb") as handle:
+        handle.seek(max(0, log.stat().st_size - 4000))
+        lines = [line.strip() for line in handle.read().decode("utf-8", "replace").splitlines() if line.strip()]
+    return lines[-1][:300] if lines else "its log is empty"
+
+
+def _dead_rank(log: Path) -> str | None:
+    """`rank 1 died (signal 9)`, from what the launcher writes when one process of a group ends."""
+    if not log.is_file():
+        return None
+    text = log.read_text("utf-8", "replace")[-20000:]
+    found = re.search(r"rank\s*:\s*(\d+).*?exitcode\s*:\s*(-?\d+)", text, re.DOTALL)
+    if not found:
+        return None
+    rank, code = int(found[1]), int(found[2])
+    said = re.findall(rf"r1pipe: rank {rank} failed: (.*)", text)
+    how = said[-1] if said else (f"signal {-code}" if code < 0 else f"exit code {code}")
+    return f"rank {rank} died ({how})"

@@ -1,0 +1,124 @@
+"""The building blocks of a profile, shared by all stages. Light: no torch, no trl.
+
+One rule joins profile and steps: a key at the top of a profile (`seed`, `chat`, `trainer`, `engine`, ...) is the
+default of the same key in every step whose stage has it; mappings are merged, the step wins.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from r1pipe.chat import ChatConfig
+
+
+class Strict(BaseModel):
+    """Frozen, and unknown keys are an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+
+class ModelConfig(Strict):
+    """A pretrained model: a folder, `builtin:tiny-base`, or a hub id with its revision."""
+
+    path: str = Field(description='"builtin:tiny-base", a folder, or a hub id such as "Qwen/Qwen2.5-0.5B".')
+    revision: str | None = Field(None, description="Commit of a hub model; a branch is pinned at first use.")
+    dtype: str = Field("auto", description='"auto", "float32", "bfloat16" or "float16".')
+    trust_remote_code: bool = Field(False, description="Runs code that ships with the model. Off unless you mean it.")
+    options: dict[str, Any] = Field({}, description="Passed to from_pretrained as is (attn_implementation, ...).")
+
+
+class DataSpec(Strict):
+    """Where rows come from."""
+
+    source: str = Field(description='"generated:arithmetic", a .jsonl/.json/.csv/.parquet file, or a hub dataset id.')
+    split: str = Field("train", description="Split of the source.")
+    rows: int | None = Field(
+        None, ge=1, description="How many rows to take (null: all; generated sets need a number)."
+    )
+    revision: str | None = Field(None, description="Commit of a hub dataset.")
+    kind: str | None = Field(None, description="Kind given to rows that carry none (number, math, general, safety).")
+    columns: dict[str, str] = Field({}, description="Row field -> column of the source (messages, prompt, gold, ...).")
+    args: dict[str, Any] = Field({}, description="Arguments of a generated set (levels, languages, noise).")
+
+
+class EngineConfig(Strict):
+    """What generates text."""
+
+    kind: Literal["auto", "transformers", "vllm", "server", "scripted"] = Field(
+        "auto", description="auto: vllm where it is installed and there is a GPU, else transformers."
+    )
+    batch_size: int = Field(256, ge=1, description="Sequences generated together (transformers).")
+    url: str | None = Field(None, description="Address of an OpenAI-compatible server (kind: server).")
+    options: dict[str, Any] = Field({}, description="Passed to vllm.LLM as is.")
+
+
+class SamplingConfig(Strict):
+    """How text is sampled."""
+
+    n: int = Field(1, ge=1, description="Samples a prompt.")
+    temperature: float = Field(1.0, ge=0, description="0 is greedy.")
+    top_p: float = Field(1.0, gt=0, le=1)
+    max_tokens: int = Field(512, ge=1, description="Most new tokens a sample.")
+
+
+class EvalSet(Strict):
+    """One set of an evaluation."""
+
+    name: str
+    data: DataSpec
+    modes: list[Literal["sample", "greedy"]] = ["sample", "greedy"]
+    n: int = Field(1, ge=1, description="Samples a prompt in mode sample; pass@1 is their mean.")
+
+
+class EvalConfig(Strict):
+    """The evaluation that runs after each step that makes a policy."""
+
+    sets: list[EvalSet] = []
+    temperature: float = Field(1.0, gt=0)
+    top_p: float = Field(1.0, gt=0, le=1)
+    max_tokens: int = Field(512, ge=1)
+    bootstrap: int = Field(2000, ge=100, description="Resamples for the intervals.")
+    keep_samples: int = Field(64, ge=0, description="Texts kept a set and mode.")
+
+
+class RewardPart(Strict):
+    """One reward of a composition."""
+
+    weight: float = 1.0
+    kinds: list[str] | None = Field(None, description="Kinds of row it applies to (null: all).")
+    options: dict[str, Any] = Field({}, description="Options of the verifier.")
+
+
+class StepConfig(Strict):
+    """What every step has. Stages subclass it."""
+
+    stage: str
+    inputs: dict[str, str] = Field({}, description="Input -> step that makes it, as `step` or `step.output`.")
+    seed: int = 42
+    num_processes: int = Field(1, ge=1, description="Processes started through accelerate launch.")
+    accelerate: str | None = Field(None, description="An accelerate file: builtin:fsdp2, ... or a path.")
+    threads: int | None = Field(None, ge=1, description="torch threads a process (null: torch's own choice).")
+    evaluate: bool = Field(True, description="Evaluate the policy that this step makes.")
+    evaluation: EvalConfig = EvalConfig()
+    chat: ChatConfig = ChatConfig()
+
+
+class TrainStepConfig(StepConfig):
+    """A step that trains with a TRL or transformers trainer.
+
+    `trainer`, `lora` and `quantization` go verbatim to the trainer's config class, `peft.LoraConfig` and
+    `transformers.BitsAndBytesConfig`; their keys are checked against the installed versions before anything loads.
+    """
+
+    data: list[DataSpec] = []
+    trainer: dict[str, Any] = {}
+    lora: dict[str, Any] | None = None
+    quantization: dict[str, Any] | None = None
+    model_options: dict[str, Any] = Field({}, description="Passed to from_pretrained as is.")
+
+    @field_validator("lora", "quantization", mode="before")
+    @classmethod
+    def _off(cls, value: Any) -> Any:
+        return None if value is False else value  # `lora: false` switches an inherited one off

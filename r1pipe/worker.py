@@ -1,0 +1,199 @@
+"""The child that runs one step: `python -m r1pipe.worker REQUEST`, or `--wait STAGE` to import first and read the
+request's path from stdin.
+
+Everything that it and the libraries print goes to the step's log. It writes result.json as its last act; the
+runner seals. It ends when the runner ends.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+_BEGAN = time.monotonic()
+
+
+def main(argv: list[str]) -> int:
+    from r1pipe import process
+
+    runner = int(os.environ.get("R1PIPE_RUNNER_PID", "0"))
+    if runner:
+        process.die_with(runner)
+    if os.environ.get("R1PIPE_RUNNER_PID") == str(os.getppid()):
+        process.die_with_parent()
+    if argv[0] == "--wait":
+        _preload(argv[1])
+        line = sys.stdin.readline().strip()
+        if not line:
+            return 0  # not needed after all
+        argv = [line]
+    return _run(Path(argv[0]))
+
+
+def _preload(stage: str) -> None:
+    """The slow imports of a stage, ahead of its turn. A failure shows when the step runs."""
+    from r1pipe import stage as stages
+
+    preload = getattr(stages.load(stage), "preload", None)
+    if preload is not None:
+        preload()
+
+
+def _run(request_path: Path) -> int:
+    from r1pipe import process
+    from r1pipe.store import Attempt, read_json
+
+    request = read_json(request_path)
+    attempt = Attempt(Path(request["folder"]))
+    rank, world = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+    _to_log(attempt.log)
+    lock = None
+    if rank == 0:
+        try:
+            lock = process.acquire(attempt.lock)
+        except process.Held as held:
+            print(f"r1pipe: {held}", file=sys.stderr, flush=True)  # noqa: T201
+            return 75
+    job = Job(request, attempt, rank, world)
+    code = job.run()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if lock is not None and world == 1:
+        os._exit(code)  # finished and durable: interpreter shutdown with torch threads costs a second
+    return code
+
+
+def _to_log(path: Path) -> None:
+    with path.open("ab") as log:
+        os.dup2(log.fileno(), 1)
+        os.dup2(log.fileno(), 2)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+
+
+class Job:
+    """One step in this process."""
+
+    def __init__(self, request: dict[str, Any], attempt: Any, rank: int, world: int) -> None:
+        self.request = request
+        self.attempt = attempt
+        self.rank = rank
+        self.world = world
+        self.timing: dict[str, float] = {}
+        self._last_emit = 0.0
+
+    def run(self) -> int:
+        from r1pipe.errors import UserError
+        from r1pipe.store import write_json
+
+        result: dict[str, Any]
+        code = 1
+        try:
+            result = self._work()
+            code = 0
+        except UserError as error:
+            traceback.print_exc()
+            result = {"error": error.message, "hint": error.hint, "kind": "user"}
+        except MemoryError:
+            traceback.print_exc()
+            result = {"error": "out of memory", "hint": "smaller batches or shorter completions", "kind": "memory"}
+        except Exception as error:  # noqa: BLE001  the boundary: told to the runner with its type, log has the rest
+            traceback.print_exc()
+            result = {"error": f"{type(error).__name__}: {error}", "hint": None, "kind": "crash"}
+            if "out of memory" in str(error).lower() or "DefaultCPUAllocator" in str(error):
+                result |= {"kind": "memory", "hint": "smaller batches, shorter completions, LoRA or more devices"}
+            if isinstance(error, OSError) and error.errno == 28:
+                result |= {"kind": "disk", "error": f"no space left on the disk of {self.attempt.path}",
+                           "hint": "free space (r1pipe prune), then run again: it resumes"}  # fmt: skip
+        if self.rank == 0:
+            write_json(self.attempt.result, result)
+        elif code:
+            print(f"r1pipe: rank {self.rank} failed: {result['error']}", file=sys.stderr, flush=True)  # noqa: T201
+        return code
+
+    def _work(self) -> dict[str, Any]:
+        from r1pipe import stage as stages
+        from r1pipe.stage import Input, StageContext
+
+        request = self.request
+        module = stages.load(request["stage"])
+        config = module.Config.model_validate(request["config"])
+        ctx = StageContext(
+            step=request["step"],
+            seed=config.seed,
+            inputs={port: Input(path=Path(i.pop("path")), **i) for port, i in request["inputs"].items()},
+            outputs={name: self.attempt.output(name) for name in module.OUTPUTS},
+            work=self.attempt.work,
+            is_main=self.rank == 0,
+            world_size=self.world,
+            resume=request["resume"],
+            emit=self._emit,
+        )
+        self._clock("startup", _BEGAN)
+        self._emit({"event": "started", "pid": os.getpid()})
+        began = time.monotonic()
+        if config.threads:
+            import torch
+
+            torch.set_num_threads(config.threads)
+        facts = module.check(ctx, config)
+        ctx.facts.update(facts or {})
+        if request.get("dry_run"):
+            return {"facts": ctx.facts, "warnings": ctx.warnings}
+        metrics = module.run(ctx, config) or {}
+        began = self._clock("run", began)
+        evaluation = self._evaluate(module, config, ctx) if self.rank == 0 else {}
+        self._clock("evaluate", began)
+        return {
+            "metrics": metrics,
+            "evaluation": evaluation,
+            "counts": ctx.counts,
+            "facts": ctx.facts,
+            "warnings": ctx.warnings,
+            "meta": ctx.meta,
+            "timing": self.timing,
+            "tokens": int(metrics.get("tokens", 0) or 0),
+        }
+
+    def _evaluate(self, module: Any, config: Any, ctx: Any) -> dict[str, Any]:
+        """Evaluates the policy that the step made, with the verifiers of training."""
+        from r1pipe.stage import POLICY
+
+        names = [name for name, kind in module.OUTPUTS.items() if kind == POLICY]
+        if not names or not config.evaluate or not config.evaluation.sets:
+            return {}
+        from r1pipe import evaluate
+        from r1pipe.data.load import write_rows
+        from r1pipe.manifest import DATA_FILE
+        from r1pipe.settings import EngineConfig
+
+        ctx.phase("evaluating")
+        engine = getattr(config, "engine", None) or EngineConfig()
+        metrics, records = evaluate.run(
+            ctx.outputs[names[0]], config.evaluation, chat=config.chat, engine=engine, seed=config.seed, ctx=ctx
+        )
+        folder = self.attempt.output("evaluation")
+        folder.mkdir(parents=True, exist_ok=True)
+        write_rows(folder / DATA_FILE, records)
+        return metrics
+
+    def _emit(self, event: dict[str, Any]) -> None:
+        if self.rank != 0:
+            return
+        from r1pipe.store import append_json
+
+        append_json(self.attempt.events, {"time": time.time(), **event})
+
+    def _clock(self, name: str, since: float) -> float:
+        now = time.monotonic()
+        self.timing[name] = round(now - since, 3)
+        return now
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
