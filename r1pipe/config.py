@@ -279,7 +279,7 @@ def schema() -> dict[str, Any]:
         defs |= model.pop("$defs", {})
         model["properties"]["stage"] = {"const": name}
         model["title"] = f"step of stage {name}"
-        shared |= {k: v for k, v in model["properties"].items() if k not in ("stage", "inputs")}
+        shared |= {k: v for k, v in model["properties"].items() if k not in {"stage", "inputs", *META_KEYS}}
         required = [r for r in model.get("required", []) if r == "stage"]  # others may come from the top
         variants.append(model | {"required": required})
     return {

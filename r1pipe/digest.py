@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -44,6 +46,29 @@ def value_digest(value: Any) -> str:
 def file_digest(path: Path) -> str:
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+_BIG = 64 * 2**20
+
+
+def remembered_file_digest(path: Path) -> str:
+    """`file_digest` of a file that is not ours, such as a base model's weights: one over 64 MiB is read once, and
+    trusted while its size, mtime and inode stay (the user's cache folder remembers)."""
+    stat = path.stat()
+    if stat.st_size < _BIG:
+        return file_digest(path)
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "r1pipe" / "digests"
+    name = text_digest(f"{path.resolve()} {stat.st_size} {stat.st_mtime_ns} {stat.st_ino}")
+    entry = cache / name
+    with contextlib.suppress(OSError):
+        return entry.read_text()
+    digest = file_digest(path)
+    with contextlib.suppress(OSError):  # a home that cannot be written only costs the time to read again
+        cache.mkdir(parents=True, exist_ok=True)
+        partial = entry.with_suffix(f".{os.getpid()}")
+        partial.write_text(digest)
+        partial.replace(entry)
+    return digest
 
 
 def files_digest(entries: Iterable[tuple[str, str]]) -> str:

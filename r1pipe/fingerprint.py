@@ -137,4 +137,4 @@ def model_digest(model: ModelConfig) -> str:
             f"base_model.path: {folder} holds {found}; only safetensors are loaded",
             hint="convert them: model.save_pretrained(folder, safe_serialization=True)",
         )
-    return dg.files_digest((p.name, dg.file_digest(p)) for p in files)
+    return dg.files_digest((p.name, dg.remembered_file_digest(p)) for p in files)

@@ -10,6 +10,9 @@ A stage is a module with
     check(ctx, config) -> dict        builds every real config object, loads no weights; facts to show
     run(ctx, config) -> dict          does the work; returns metrics (numbers, strings)
 
+and, where it helps, `preload()` (its slow imports, called ahead of its turn) and `PREPARES = True` (a cheap step
+without choices, which `run-stage` runs where it is missing).
+
 It gets everything from `ctx`: it joins no run-folder paths, reads no environment, knows no other stage.
 """
 
@@ -117,7 +120,13 @@ def load(name: str) -> types.ModuleType:
             f'unknown stage "{name}"{nearest(name, points)}',
             hint=f"a stage is installed through the entry-point group {GROUP}",
         )
-    module = points[name].load()
+    try:
+        module = points[name].load()
+    except ImportError as error:
+        raise UserError(
+            f'stage "{name}" ({points[name].value}) cannot be imported: {error}',
+            hint="install what it needs, or the package that declares it again",
+        ) from error
     _check_origin(name, points[name], module)
     for attribute in ("NAME", "VERSION", "Config", "INPUTS", "OUTPUTS", "check", "run"):
         if not hasattr(module, attribute):

@@ -34,6 +34,8 @@ Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|Tru
 def _mapping(loader: Any, node: yaml.MappingNode) -> dict[Any, Any]:
     seen: set[Any] = set()
     for key_node, _ in node.value:
+        if key_node.tag == "tag:yaml.org,2002:merge":  # `<<: *anchor`; own keys win over merged ones
+            continue
         key = loader.construct_object(key_node, deep=True)
         if not isinstance(key, str | int | float | bool | type(None)):
             raise yaml.constructor.ConstructorError(None, None, "a key must be text", key_node.start_mark)
