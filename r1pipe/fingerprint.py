@@ -63,11 +63,14 @@ def of(step: StepConfig, inputs: dict[str, str]) -> tuple[str, dict[str, Any]]:
 
 
 def _drop(settings: dict[str, Any], path: list[str]) -> None:
-    for part in path[:-1]:
-        settings = settings.get(part, {})
-        if not isinstance(settings, dict):
-            return
-    settings.pop(path[-1], None)
+    """Removes a key, and the mapping that it leaves empty: `trainer: {}` is the same as no trainer."""
+    head, *rest = path
+    if not rest:
+        settings.pop(head, None)
+    elif isinstance(settings.get(head), dict):
+        _drop(settings[head], rest)
+        if not settings[head]:
+            del settings[head]
 
 
 def _walk(value: Any) -> Iterator[Any]:

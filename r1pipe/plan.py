@@ -106,16 +106,27 @@ class Planner:
             self._decided[step] = self._decide(step)
         return self._decided[step]
 
+    def check_reach(self, steps: list[str]) -> None:
+        """Raises UserError where a step reads from one that is neither sealed nor among `steps`."""
+        for step in steps:
+            for source, output in self.profile.sources(step).values():
+                decision = self.decide(source)
+                if source not in steps and decision.action is not Action.SKIP:
+                    raise self._not_sealed(step, decision, output)
+
+    def _not_sealed(self, step: str, source: Decision, output: str) -> UserError:
+        return UserError(
+            f"{step} reads {source.step}.{output}, but {source.step} is not up to date: {source.text}",
+            hint=f"r1pipe run-stage {source.step}, or run the whole pipeline",
+        )
+
     def inputs(self, step: str) -> dict[str, tuple[Decision, mf.Artifact]]:
         """The sealed inputs of a step. Raises UserError naming the step to run where one is not sealed."""
         found = {}
         for port, (source, output) in self.profile.sources(step).items():
             decision = self.decide(source)
             if decision.action is not Action.SKIP or decision.manifest is None:
-                raise UserError(
-                    f"{step} reads {source}.{output}, but {source} is not up to date: {decision.text}",
-                    hint=f"r1pipe run-stage {source}, or run the whole pipeline",
-                )
+                raise self._not_sealed(step, decision, output)
             found[port] = (decision, decision.manifest.outputs[output])
         return found
 

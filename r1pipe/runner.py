@@ -74,6 +74,7 @@ class Runner:
         self._prepare_folder()
         with process.run_lock(self.store.lock, f"run {self.store.root}"):
             planner = Planner(self.profile, self.store, self.options)
+            planner.check_reach(steps)
             decisions = planner.decide_all(steps)
             self.observer.planned(decisions)
             self._check_space(decisions)

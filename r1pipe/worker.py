@@ -31,6 +31,8 @@ def main(argv: list[str]) -> int:
         if not line:
             return 0  # not needed after all
         argv = [line]
+        global _BEGAN
+        _BEGAN = time.monotonic()  # what came before was overlapped with the step above
     return _run(Path(argv[0]))
 
 

@@ -69,7 +69,6 @@ def dispatch(argv: list[str]) -> int:
 
 
 def _call(name: str, rest: list[str]) -> int:
-    import click
     import typer
 
     module, attribute, _ = COMMANDS[name]
@@ -82,13 +81,16 @@ def _call(name: str, rest: list[str]) -> int:
     command = typer.main.get_command(app)
     try:
         code = command.main(rest, prog_name=f"r1pipe {name}", standalone_mode=False)
-    except click.ClickException as error:
+    except typer.Exit as stop:
+        return stop.exit_code
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except Exception as error:
+        # typer's usage errors; from click or from its own copy of click, by version
+        if not (hasattr(error, "format_message") and hasattr(error, "exit_code")):
+            raise
         _say(error.format_message(), f"r1pipe {name} --help")
         return 2
-    except (click.exceptions.Exit, SystemExit) as stop:
-        return int(getattr(stop, "exit_code", getattr(stop, "code", 0)) or 0)
-    except click.exceptions.Abort:
-        raise KeyboardInterrupt from None
     return code if isinstance(code, int) else 0
 
 

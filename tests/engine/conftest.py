@@ -54,9 +54,10 @@ def cli(tmp_path: Path, profile: Path) -> Cli:
     """`r1pipe COMMAND --profile toys.yaml` in an empty directory, as a user's shell runs it."""
 
     def run(*arguments: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-P", "-m", "r1pipe", *arguments, "--profile", str(profile), "--runs-dir", str(tmp_path / "runs")],
-            cwd=tmp_path, capture_output=True, text=True, timeout=timeout, env=os.environ | {"COLUMNS": "200"},
-        )  # fmt: skip
+        command = [sys.executable, "-P", "-m", "r1pipe", *arguments, "--runs-dir", str(tmp_path / "runs")]
+        if arguments[0] != "verify":
+            command += ["--profile", str(profile)]
+        environment = os.environ | {"COLUMNS": "200"}
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=timeout, env=environment)
 
     return run

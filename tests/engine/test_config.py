@@ -32,7 +32,10 @@ def test_pipelines_are_put_in_order_of_work(profile: Path) -> None:
         ("steps:\n  a: {stage: toy, steps: many}\n", "steps.a.steps: Input should be a valid integer"),
         ("steps:\n  a: {stage: toy}\nsedd: 3\n", 'unknown key "sedd" (did you mean "seed"?)'),
         ("steps:\n  a: {stage: toy, inputs: {rows: z}}\npipelines: {full: [a]}\n", 'there is no step "z"'),
-        ("steps:\n  a: {stage: toy, inputs: {row: a}}\npipelines: {full: [a]}\n", 'no input "row" (did you mean "rows"?)'),
+        (
+            "steps:\n  a: {stage: toy, inputs: {row: a}}\npipelines: {full: [a]}\n",
+            'no input "row" (did you mean "rows"?)',
+        ),
         ("steps:\n  a: {stage: toy, inputs: {rows: a}}\npipelines: {full: [a]}\n", "in a circle: a → a"),
         (TWO.replace("[a, b]", "[b]"), "b needs a, which is not in the list"),
         (TWO.replace("[a, b]", "[a, q]"), 'there is no step "q"'),
@@ -42,7 +45,7 @@ def test_pipelines_are_put_in_order_of_work(profile: Path) -> None:
         ("steps:\n  a: {stage: toy, stage: toy}\n", 'key "stage" stands twice'),
         ("extends: nothing\nsteps: {}\n", 'extends "nothing", but there is no'),
     ],
-)  # fmt: skip
+)
 def test_a_fault_is_one_sentence_with_its_place(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(UserError) as caught:
         config.load(write(tmp_path, text))

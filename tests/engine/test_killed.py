@@ -24,8 +24,12 @@ def begin(tmp_path: Path, profile: Path) -> subprocess.Popen[str]:
     command = [sys.executable, "-P", "-m", "r1pipe", "pipeline", "full", "--profile", str(profile)]
     return subprocess.Popen(
         [*command, "--runs-dir", str(tmp_path / "runs"), *SLOW],
-        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
 
 
 def wait_for(tmp_path: Path, places: int) -> Attempt:

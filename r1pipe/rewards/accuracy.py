@@ -1,0 +1,183 @@
+r"""Accuracy reward: is the answer right? 1.0 or 0.0.
+
+The answer is looked for as `extract` says: only after the thinking. Plain numbers, choices, clock times, ratios and
+words are compared exactly by our own code; everything else by math-verify in killable processes. Rows of kind
+"number" never leave the first path.
+
+Whose fault: no answer, one that cannot be parsed, a limit reached while it is checked: 0.0. A gold answer that cannot
+be used, a crashed worker: None. Policies: no closing think tag is no answer (`require_think: false` pays for the text
+of a model that does not think); a percent sign may be dropped or added; an exact gold needs the exact value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from r1pipe.chat import Tags
+from r1pipe.rewards import extract, mathpool, numbers, rules
+from r1pipe.rewards.verdict import NO_THINKING_END, Context, Row, Verdict
+from r1pipe.settings import Strict
+
+VERSION = "1"
+MAX_ANSWER = 25_000  # characters; longer answers are not looked at
+
+_RIGHT, _WRONG = Verdict(1.0, "scored"), Verdict(0.0, "scored")
+
+
+class Options(Strict):
+    """Options of the `accuracy` part."""
+
+    require_think: bool = Field(True, description="No answer without a closing think tag.")
+    limit_s: float = Field(5.0, gt=0, description="Seconds to compare one answer; over it is 0.")
+    batch_limit_s: float = Field(120.0, gt=0, description="Seconds to compare the answers of one batch.")
+
+
+class Accuracy:
+    """Batch form of `verify`; the completions are whole (a prefilled opening tag has been put back)."""
+
+    def __init__(self, options: Options, context: Context) -> None:
+        self.options, self.context = options, context
+
+    def __call__(self, completions: list[str], rows: list[Row]) -> list[Verdict]:
+        verdicts: list[Verdict | None] = []
+        asked: list[tuple[int, mathpool.Pair]] = []
+        for index, (completion, row) in enumerate(zip(completions, rows, strict=True)):
+            first = self._first(completion, row)
+            if isinstance(first, Verdict):
+                verdicts.append(first)
+            else:
+                asked.append((index, first))
+                verdicts.append(None)
+        if asked:
+            outcomes = mathpool.shared().check(
+                [pair for _, pair in asked],
+                limit_s=self.options.limit_s,
+                batch_limit_s=self.options.batch_limit_s,
+            )
+            for (index, _), outcome in zip(asked, outcomes, strict=True):
+                verdicts[index] = _verdict(outcome)
+        return [v if v is not None else Verdict(None, "error", "no verdict") for v in verdicts]
+
+    def _first(self, completion: str, row: Row) -> Verdict | mathpool.Pair:
+        """The verdict, where our own code can say; else the pair to compare."""
+        gold = row.get("gold")
+        number = row.get("kind") == "number"
+        if gold is None or not str(gold).strip():
+            return Verdict(None, "error", "the row has no gold answer")
+        gold = rules.gold_text(str(gold))
+        if number and numbers.parse(gold) is None:
+            return Verdict(None, "error", "the gold answer is not a number")
+        region = extract.region(
+            completion,
+            self.context.tags,
+            require_think=self.options.require_think,
+            prefilled=self.context.prefilled,
+        )
+        if region is None:
+            return NO_THINKING_END
+        if len(region) > MAX_ANSWER:
+            return Verdict(0.0, "unverifiable", f"the answer is longer than {MAX_ANSWER} characters")
+        return _decide(gold, region, number)
+
+
+def _decide(gold: str, region: str, number: bool) -> Verdict | mathpool.Pair:
+    boxed = extract.boxed_answer(region)
+    candidates = extract.plain_candidates(region) if boxed is None else [boxed] if boxed else []
+    if not candidates:
+        return Verdict(0.0, "unverifiable", "no answer" if boxed is None else "an open or empty box")
+    if numbers.parse(gold) is not None:
+        found = next((c for c in candidates if numbers.parse(c) is not None), None)
+        if found is None and boxed is None:
+            found = _only_number(candidates[-1])
+        if found is not None:
+            return _RIGHT if rules.decide(gold, found) else _WRONG
+        if number:
+            verdict = rules.decide(gold, candidates[0])
+            return _RIGHT if verdict else Verdict(0.0, "unverifiable", "the answer is not a number")
+    for candidate in candidates:
+        if rules.decide(gold, candidate):
+            return _RIGHT
+    answer = candidates[0] if boxed is not None or len(candidates) == 1 else candidates[1]
+    verdict = rules.decide(gold, answer)
+    if verdict is not None:
+        return _RIGHT if verdict else _WRONG
+    if boxed is None and rules.is_words(answer):
+        return Verdict(0.0, "unverifiable", "words where the gold answer is mathematics")
+    return gold, rules.bare(answer)
+
+
+def _only_number(line: str) -> str | None:
+    """The number of a sentence that holds just one, and no formula (`\\sqrt{25}` is not 25)."""
+    if re.search(r"[\\^√!*+]", line):
+        return None
+    tokens = numbers.TOKEN.findall(numbers.clean(line))
+    return tokens[0] if len(tokens) == 1 else None
+
+
+def _verdict(outcome: mathpool.Outcome) -> Verdict:
+    match outcome.result:
+        case "equal":
+            return _RIGHT
+        case "different":
+            return _WRONG
+        case "timeout":
+            return Verdict(0.0, "timeout", outcome.detail)
+        case "answer" | "limit":
+            return Verdict(0.0, "unverifiable", outcome.detail)
+        case "gold":
+            return Verdict(None, "error", f"the gold answer {outcome.detail}")
+        case _:
+            return Verdict(None, "error", f"worker died: {outcome.detail}")
+
+
+def verify(
+    completion: str, row: Row, *, tags: Tags = Tags(), prefilled: bool = False, require_think: bool = True
+) -> Verdict:
+    """The verdict on one completion; `verify_batch` shares the work of many."""
+    return verify_batch([completion], [row], tags=tags, prefilled=prefilled, require_think=require_think)[0]
+
+
+def verify_batch(
+    completions: Sequence[str],
+    rows: Sequence[Row],
+    *,
+    tags: Tags = Tags(),
+    prefilled: bool = False,
+    require_think: bool = True,
+) -> list[Verdict]:
+    """One verdict per completion, in order."""
+    context = Context(tags, prefilled)
+    return Accuracy(Options(require_think=require_think), context)([context.whole(c) for c in completions], list(rows))
+
+
+def check_gold(gold: str | None, kind: str) -> str | None:
+    """Why a gold answer cannot be used; None where it can. For data preparation."""
+    return check_golds([gold], [kind])[0]
+
+
+def check_golds(golds: Sequence[str | None], kinds: Sequence[str]) -> list[str | None]:
+    """`check_gold` for many: the parser is asked about all of them together."""
+    reasons: list[str | None] = []
+    asked: list[tuple[int, mathpool.Pair]] = []
+    for index, (gold, kind) in enumerate(zip(golds, kinds, strict=True)):
+        text = rules.gold_text(str(gold)) if gold is not None else ""
+        reason = None
+        if text.strip().lower() in rules.NO_GOLD:
+            reason = "no answer" if not text.strip() else f'"{text[:40]}" is not an answer'
+        elif len(text) > MAX_ANSWER:
+            reason = f"longer than {MAX_ANSWER} characters"
+        elif numbers.parse(text) is None:
+            if kind == "number":
+                reason = f'"{text[:40]}" is not a number'
+            elif not rules.self_sufficient(text):
+                asked.append((index, (text, None)))
+        reasons.append(reason)
+    if asked:
+        outcomes = mathpool.shared().check([pair for _, pair in asked], limit_s=Options().limit_s)
+        for (index, (text, _)), outcome in zip(asked, outcomes, strict=True):
+            if outcome.result != "ok":
+                reasons[index] = f'"{text[:40]}" cannot be used ({outcome.result} {outcome.detail})'.strip()
+    return reasons

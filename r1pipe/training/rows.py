@@ -1,0 +1,79 @@
+"""Rows on their way into a trainer: rendering, lengths, and the order in which GRPO sees its prompts."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from r1pipe.chat import ChatConfig
+from r1pipe.errors import UserError
+from r1pipe.stage import StageContext
+from r1pipe.training.model import context_length
+
+Row = dict[str, Any]
+
+# What a reward may ask for. Arrow needs the same columns in every row, and TRL hands each of them to the rewards.
+COLUMNS = ("id", "gold", "kind", "language", "level")
+
+
+def render(tokenizer: Any, conversations: Sequence[list[dict[str, str]]], **options: Any) -> list[list[int]]:
+    """Token ids of conversations, through the chat template."""
+    if not conversations:
+        return []
+    return tokenizer.apply_chat_template(list(conversations), tokenize=True, return_dict=True, **options)["input_ids"]
+
+
+def fit_prompts(
+    rows: list[Row], tokenizer: Any, chat: ChatConfig, source: Path, new_tokens: int, ctx: StageContext
+) -> list[Row]:
+    """The rows whose prompt leaves `new_tokens` of the context. The others are dropped and counted: TRL does not
+    cut a long prompt, and a model past its context writes noise."""
+    context = context_length(source)
+    if context is None or not rows:
+        return rows
+    if new_tokens >= context:
+        raise UserError(
+            f"trainer.max_completion_length {new_tokens} leaves no room for a prompt: the context is {context} tokens",
+            hint="lower trainer.max_completion_length",
+        )
+    limit = context - new_tokens
+    lengths = [
+        len(ids)
+        for ids in render(tokenizer, [chat.conversation(r["messages"]) for r in rows], add_generation_prompt=True)
+    ]
+    kept = [row for row, length in zip(rows, lengths, strict=True) if length <= limit]
+    if len(kept) < len(rows):
+        ctx.count("prompts/too_long", len(rows) - len(kept))
+        ctx.warn(
+            f"{len(rows) - len(kept)} of {len(rows)} prompts are longer than {limit} tokens (context {context} - "
+            f"max_completion_length {new_tokens}) and are left out"
+        )
+    if not kept:
+        raise UserError(
+            f"none of {len(rows)} prompts fits: the shortest has {min(lengths)} tokens, {limit} are left of the "
+            f"context of {context} after {new_tokens} for the completion",
+            hint="lower trainer.max_completion_length, or shorten the prompts",
+        )
+    ctx.fact("longest_prompt_tokens", max(n for n in lengths if n <= limit))
+    return kept
+
+
+def endless(rows: list[Row], n: int, seed: int) -> list[Row]:
+    """`n` rows: the rows shuffled, then shuffled anew, and so on. The order is that of `seed` alone."""
+    out: list[Row] = []
+    turn = 0
+    while len(out) < n:
+        again = list(rows)
+        random.Random(f"{seed}/{turn}").shuffle(again)
+        out += again
+        turn += 1
+    return out[:n]
+
+
+def columns(rows: list[Row], chat: ChatConfig) -> list[Row]:
+    """Rows as TRL takes them: `prompt` and the columns that rewards read."""
+    return [
+        {"prompt": chat.conversation(row["messages"]), **{name: row.get(name) for name in COLUMNS}} for row in rows
+    ]

@@ -1,0 +1,167 @@
+"""The core of supervised fine-tuning: rows to token ids and labels here, so that whatever is cut is counted."""
+
+from __future__ import annotations
+
+import re
+import statistics
+import time
+from typing import Any
+
+from r1pipe.errors import UserError
+from r1pipe.stage import StageContext
+from r1pipe.training import common
+from r1pipe.training import model as models
+from r1pipe.training import rows as rendering
+from r1pipe.training.settings import TrainerStep
+from r1pipe.training.template import turn_end
+
+Row = dict[str, Any]
+Example = dict[str, list[int]]  # input_ids and labels, (length,) each; -100 where there is no loss
+
+
+def check(ctx: StageContext, config: TrainerStep) -> dict[str, Any]:
+    """Builds the real SFTConfig and LoraConfig without weights; facts for --dry-run."""
+    args, facts = common.build("SFTConfig", ctx, config.trainer, num_processes=config.num_processes)
+    lora = common.lora_config(config.lora)
+    common.quantization_config(config.quantization)
+    facts |= {
+        "sequences_a_step": (
+            args.per_device_train_batch_size * args.gradient_accumulation_steps * config.num_processes
+        ),
+        "max_length": args.max_length,
+        "packing": args.packing,
+        "epochs": args.num_train_epochs if args.max_steps < 0 else None,
+        "steps": args.max_steps if args.max_steps > 0 else None,
+    }
+    return facts | common.model_facts(ctx, lora, trained=True)
+
+
+def tokenize(rows: list[Row], tokenizer: Any, config: TrainerStep) -> list[Example]:
+    """Token ids and labels; the loss is on the assistant's turns, with the token that ends them."""
+    conversations = [config.chat.conversation(row["messages"]) for row in rows]
+    if re.search(r"\{%-?\s*generation", tokenizer.chat_template or ""):
+        encoded = tokenizer.apply_chat_template(
+            conversations, tokenize=True, return_dict=True, return_assistant_tokens_mask=True
+        )
+        pairs = zip(encoded["input_ids"], encoded["assistant_masks"], strict=True)
+        return [
+            {"input_ids": ids, "labels": [t if m else -100 for t, m in zip(ids, mask, strict=True)]}
+            for ids, mask in pairs
+        ]
+    # No markers in the template: the loss is on what the last turn adds to the generation prompt.
+    whole = rendering.render(tokenizer, conversations)
+    prompts = rendering.render(tokenizer, [c[:-1] for c in conversations], add_generation_prompt=True)
+    examples = []
+    for ids, prompt in zip(whole, prompts, strict=True):
+        start = next((i for i, (a, b) in enumerate(zip(prompt, ids, strict=False)) if a != b), len(prompt))
+        examples.append({"input_ids": ids, "labels": [-100] * start + ids[start:]})
+    return examples
+
+
+def fit(examples: list[Example], max_length: int, overlong: str, ctx: StageContext) -> list[Example]:
+    """Examples of at most `max_length` tokens: longer ones are dropped or cut, and counted."""
+    long = [e for e in examples if len(e["input_ids"]) > max_length]
+    if not long:
+        return examples
+    lost = sum(len(e["input_ids"]) - (max_length if overlong == "cut" else 0) for e in long)
+    ctx.count(f"rows/overlong_{'cut' if overlong == 'cut' else 'dropped'}", len(long))
+    ctx.count("tokens/overlong_lost", lost)
+    ctx.warn(
+        f"{len(long)} of {len(examples)} rows are longer than trainer.max_length {max_length} and were "
+        f"{'cut' if overlong == 'cut' else 'dropped'} ({lost} tokens); the longest has "
+        f"{max(len(e['input_ids']) for e in long)}"
+    )
+    if overlong == "drop":
+        kept = [e for e in examples if len(e["input_ids"]) <= max_length]
+    else:
+        cut = [{k: v[:max_length] for k, v in e.items()} for e in examples]
+        kept = [e for e in cut if any(label != -100 for label in e["labels"])]
+        if len(kept) < len(cut):
+            ctx.count("rows/nothing_left_after_cut", len(cut) - len(kept))
+    if not kept:
+        raise UserError(
+            f"none of {len(examples)} rows has at most {max_length} tokens", hint="raise trainer.max_length"
+        )
+    return kept
+
+
+def check_first(example: Example, row: Row, tokenizer: Any, config: TrainerStep, ctx: StageContext) -> None:
+    """Decodes what the loss sees of the first row: its reasoning and the end of its turn must be there (e6, e7)."""
+    labels = [t for t in example["labels"] if t != -100]
+    text = tokenizer.decode(labels)
+    ctx.fact("first_row_trained_on", text)
+    parts = config.chat.tags.split(row["messages"][-1]["content"])
+    if parts.thinking and parts.thinking not in text:
+        raise UserError(
+            f"the loss does not see the reasoning of the first row; it sees {text[:200]!r}",
+            hint="set chat.template: builtin:r1 (the model's own template removes the reasoning)",
+        )
+    if not labels or turn_end(tokenizer) not in labels:
+        raise UserError(
+            f"the loss does not see the end of the assistant's turn; it sees {text[-80:]!r}",
+            hint="set chat.template: builtin:r1 (else the model never learns to stop)",
+        )
+
+
+def train(ctx: StageContext, config: TrainerStep, rows: list[Row], *, overlong: str) -> dict[str, Any]:
+    """Trains the input `model` on `rows` and writes the output `model`; returns metrics."""
+    import datasets
+    from transformers import set_seed
+    from trl import SFTTrainer
+
+    from r1pipe.training import callbacks
+
+    source = ctx.inputs["model"].path
+    tokenizer = models.load_tokenizer(source)
+    args, facts = common.build("SFTConfig", ctx, config.trainer)
+    ctx.phase("loading")
+    whole = tokenize(rows, tokenizer, config)
+    check_first(whole[0], rows[0], tokenizer, config, ctx)
+    examples = fit(whole, args.max_length, overlong, ctx)
+    tokens = [len(e["input_ids"]) for e in examples]
+    for name, value in {
+        **facts,
+        "rows": len(examples),
+        "tokens": sum(tokens),
+        "mean_tokens": round(statistics.fmean(tokens), 1),
+        "tokens_in_loss": sum(sum(label != -100 for label in e["labels"]) for e in examples),
+    }.items():
+        ctx.fact(name, value)
+    last = common.resume_point(ctx)
+    set_seed(ctx.seed)  # LoRA's first weights are random
+    model = models.load_policy(source, config.model_options, common.quantization_config(config.quantization))
+    progress = callbacks.Progress(ctx)
+    trainer: Any = SFTTrainer(
+        model=model,
+        args=args,
+        train_dataset=datasets.Dataset.from_list(examples),
+        processing_class=tokenizer,
+        peft_config=common.lora_config(config.lora),
+        callbacks=[
+            progress,
+            callbacks.StopOnNonFinite(common.checkpoints(ctx)),
+            callbacks.Checkpoints(ctx),
+        ],
+    )
+    common.no_model_card(trainer)
+    models.check_trainable(trainer.model, ctx)
+    ctx.phase("training")
+    started = time.monotonic()
+    trainer.train(resume_from_checkpoint=str(last) if last else None)
+    seconds = time.monotonic() - started
+    models.save_policy(trainer, source, ctx.outputs["model"], ctx, config.model_options)
+    return metrics(progress.history, seconds)
+
+
+def metrics(history: list[Row], seconds: float) -> dict[str, Any]:
+    """Means over the last tenth of the logged steps."""
+    logged = [row for row in history if "loss" in row]
+    tail = logged[-max(1, len(logged) // 10) :]
+    out: dict[str, Any] = {"train_seconds": round(seconds, 1), "steps": logged[-1]["step"] if logged else 0}
+    for key, name in (("loss", "loss"), ("mean_token_accuracy", "token_accuracy"), ("accuracy", "pair_accuracy")):
+        values = [row[key] for row in tail if key in row]
+        if values:
+            out[f"train/{name}"] = statistics.fmean(values)
+    if logged and "num_tokens" in logged[-1]:
+        out["tokens"] = logged[-1]["num_tokens"]
+    return out

@@ -1,0 +1,120 @@
+"""The base model, made ready for the pipeline (no training).
+
+Reads   a pretrained model: `builtin:tiny-base`, a folder, or a hub id with its revision.
+Writes  model: the same weights (linked, or copied where that cannot be), with the chat template of the run, a pad
+        token that ends nothing, and a generation config that stops at the end of a turn.
+Paper   DeepSeek-V3-Base stands here. A chat template that drops the reasoning of an assistant's turn (R1's own
+        does) is refused: training would never see it.
+Try     r1pipe run-stage base-model --profile tiny
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from r1pipe.errors import UserError
+from r1pipe.resources import data_dir
+from r1pipe.settings import ModelConfig, StepConfig
+from r1pipe.stage import POLICY, Port, StageContext
+from r1pipe.training import hub, template
+from r1pipe.training import model as models
+
+NAME = "base-model"
+VERSION = "1"
+PREPARES = True  # others simply need it
+
+
+class Config(StepConfig):
+    """Which model, and how its conversations are written."""
+
+    base_model: ModelConfig = Field(ModelConfig(path="builtin:tiny-base"), description="The pretrained model.")
+
+
+INPUTS: dict[str, Port] = {}
+OUTPUTS = {"model": POLICY}
+
+
+def check(ctx: StageContext, config: Config) -> dict[str, Any]:
+    """Where the model would come from; builds it on the meta device where its config is at hand."""
+    found = hub.local(config.base_model)
+    if found is None:
+        return {"source": f"{config.base_model.path} (hub; not in the local cache)"}
+    return {"source": str(found), **models.meta_check(found)}
+
+
+def run(ctx: StageContext, config: Config) -> dict[str, Any]:
+    source, revision = hub.fetch(config.base_model, ctx)
+    ctx.fact("source", config.base_model.path)
+    ctx.fact("revision", revision)
+    if not ctx.is_main:
+        return {}
+    out = ctx.outputs["model"]
+    weights = hub.weights(source)
+    for path in weights:
+        hub.link(path, out / path.name)
+    shutil.copyfile(source / "config.json", out / "config.json")
+    models.copy_side_files(source, out)
+    _set_up_tokenizer(source, out, config)
+    sizes = [path.stat().st_size for path in weights if path.suffix == ".safetensors"]
+    return {"weights_bytes": sum(sizes), "weights_files": len(sizes)}
+
+
+def _set_up_tokenizer(source: Path, out: Path, config: Config) -> None:
+    """Template, pad token and turn end, written only where the base's own are not already right."""
+    tokenizer = models.load_tokenizer(source)
+    changed = False
+    wanted = _template(config.chat.template)
+    if wanted is not None and wanted != tokenizer.chat_template:
+        tokenizer.chat_template, changed = wanted, True
+    end = template.turn_end(tokenizer) if tokenizer.chat_template else None
+    if tokenizer.pad_token_id is None or tokenizer.pad_token_id == end:
+        tokenizer.pad_token, changed = _pad_token(tokenizer, end), True
+    end = template.check(tokenizer, config.chat.tags)
+    if tokenizer.eos_token_id != end:  # a base ends documents, not turns (known-failures e7)
+        tokenizer.eos_token, changed = tokenizer.convert_ids_to_tokens(end), True
+    if changed:
+        tokenizer.save_pretrained(out)
+    _generation_config(out, end, tokenizer.pad_token_id)
+    models.clean(out)
+
+
+def _template(name: str) -> str | None:
+    """The text of the configured template; None keeps the model's."""
+    if name == "model":
+        return None
+    path = Path(name)
+    if name == "builtin:r1":
+        path = data_dir() / "tiny-base" / "chat_template.jinja"
+    if not path.is_file():
+        raise UserError(f"chat.template: there is no file {path.absolute()}", hint="model, builtin:r1, or a .jinja")
+    return path.read_text(encoding="utf-8")
+
+
+def _pad_token(tokenizer: Any, end: int | None) -> str:
+    """A token to pad with that ends no turn: one made for it, else the base's end of document."""
+    vocabulary = tokenizer.get_vocab()
+    for name in ("<|endoftext|>", "<|finetune_right_pad_id|>", "<pad>", "[PAD]", tokenizer.unk_token):
+        if name in vocabulary and vocabulary[name] != end:
+            return name
+    raise UserError(
+        "the tokenizer has no token that could pad: padding with the end of a turn would hide it from the loss",
+        hint="add a pad token to the base model's tokenizer",
+    )
+
+
+def _generation_config(out: Path, end: int, pad: int) -> None:
+    """Generation stops at the end of a turn, and at whatever the base stopped at."""
+    path = out / "generation_config.json"
+    found = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    stops = found.get("eos_token_id")
+    stops = [] if stops is None else [stops] if isinstance(stops, int) else list(stops)
+    if end in stops and found.get("pad_token_id") == pad:
+        return
+    found |= {"eos_token_id": [end, *(s for s in stops if s != end)], "pad_token_id": pad}
+    path.unlink(missing_ok=True)
+    path.write_text(json.dumps(found, indent=2, sort_keys=True) + "\n", encoding="utf-8")

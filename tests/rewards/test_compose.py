@@ -1,0 +1,159 @@
+"""Composition: routing, weights, None, schedule, shuffling, and the TRL signature."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import pytest
+
+from r1pipe.errors import UserError
+from r1pipe.rewards import Composer, Verdict, validate, versions
+from r1pipe.settings import RewardPart
+from tests.rewards import cases
+
+RULES = {"accuracy": RewardPart(), "format": RewardPart(weight=0.5), "language": RewardPart()}
+ROW = {"id": "a", "gold": "12", "kind": "number", "language": "en", "level": 1}
+
+
+def call(composer: Composer, completions, rows=None, sink=lambda means: None, step=None, **more):
+    rows = rows or [ROW] * len(completions)
+    columns = {key: [row[key] for row in rows] for key in rows[0]}
+    state = None if step is None else SimpleNamespace(global_step=step, max_steps=10)
+    prompts = [[{"role": "user", "content": row.get("id", "?")}] for row in rows]
+    reward = composer.as_trl_reward(sink)
+    return reward(prompts=prompts, completions=completions, trainer_state=state, **columns, **more)
+
+
+def test_weighted_sum_logging_and_names():
+    metrics, extra, sunk = {}, {}, []
+    good, bad = cases.wrap("12"), "<think>Let me see</think> 13"
+    messages = [[{"role": "assistant", "content": good}], [{"role": "assistant", "content": bad}]]
+    composer = Composer(RULES)
+    totals = call(composer, messages, sink=sunk.append, log_metric=metrics.__setitem__, log_extra=extra.__setitem__)
+    assert totals == [2.5, 1.0]
+    assert metrics["reward/accuracy"] == 0.5 and metrics["reward/format"] == 0.5 and metrics["reward/total"] == 1.75
+    assert metrics["reward/accuracy/unverifiable"] == 0.0
+    assert extra["reward_accuracy"] == [1.0, 0.0]
+    assert sunk == [{k.removeprefix("reward/"): v for k, v in metrics.items()}]
+    assert composer.as_trl_reward().__name__ == "r1pipe_accuracy_format_language"
+    assert call(composer, [good, bad]) == totals  # strings as well
+
+
+def test_routing_by_kind():
+    composer = Composer({"accuracy": RewardPart(), "format": RewardPart(kinds=["general"])})
+    general = {**ROW, "kind": "general", "gold": None}
+    scored = composer.score([cases.wrap("12")] * 2, [ROW, general])
+    assert scored[0]["format"] is None and scored[1]["accuracy"] is None
+    assert [composer.total(parts) for parts in scored] == [1.0, 1.0]
+    only = Composer({"accuracy": RewardPart()})
+    assert call(only, [cases.wrap("1")], [general]) == [None]  # not 0: nothing applies: no signal
+
+
+def test_none_where_a_part_that_applies_is_none():
+    composer = Composer(RULES)
+    rows = [{**ROW, "gold": g} for g in ("12", "twelve", "12")]
+    totals = call(composer, [cases.wrap(a) for a in ("12", "12", "13")], rows)
+    assert totals[0] == 2.5 and totals[1] is None and totals[2] == 1.5
+    logged = Composer({**RULES, "accuracy": RewardPart(weight=0)})
+    assert call(logged, [cases.wrap("12")], [rows[1]]) == [1.5]  # weight 0 is only logged
+
+
+def test_lengths_stay_aligned():
+    composer = Composer({"accuracy": RewardPart()})
+    rows = [{**ROW, "gold": str(n)} for n in range(1, 6)]
+    answers = ["1", "I don't know.", "3", "4", "5"]
+    assert call(composer, [cases.wrap(a) for a in answers], rows) == [1.0, 0.0, 1.0, 1.0, 1.0]
+    with pytest.raises(ValueError, match="2 completions, 1 rows"):
+        composer.score(["a", "b"], [ROW])
+
+
+def test_an_exception_is_an_error_never_a_score():
+    warnings, metrics = [], {}
+    composer = Composer(RULES, warn=warnings.append)
+
+    def broken(completions, rows):
+        if any("boom" in c for c in completions):
+            raise ZeroDivisionError("boom")
+        return [Verdict(math.nan if "nan" in c else 1.0, "scored") for c in completions]
+
+    composer.verifiers["accuracy"] = broken
+    texts = [cases.wrap(a) for a in ("12", "boom", "nan", "boom")]
+    totals = call(composer, texts, log_metric=metrics.__setitem__)
+    assert totals == [2.5, None, None, None]
+    assert metrics["reward/accuracy/error"] == 0.75 and metrics["reward/accuracy"] == 1.0
+    assert len(warnings) == 2 and "ZeroDivisionError" in warnings[0]
+    assert "3 of 4 completions of a batch have no reward (accuracy: ZeroDivisionError: boom)" in warnings[1]
+
+
+def test_missing_columns_are_named():
+    composer = Composer({**RULES, "format": RewardPart(kinds=["number"])})
+    with pytest.raises(UserError, match=r'"accuracy" reads the column "gold".*found: id, kind'):
+        composer.check_columns(["id", "kind"])
+    with pytest.raises(UserError, match='"language"'):
+        call(composer, ["x"], [{"gold": "1", "kind": "number"}])
+    composer.check_columns(ROW)
+    with pytest.raises(UserError, match='"accuracy" reads "gold", which none of its 2 rows'):
+        call(composer, ["x", "y"], [{**ROW, "gold": None}] * 2)
+    composer.check_rows([ROW, {**ROW, "gold": None}, {**ROW, "gold": None, "kind": "general"}])
+    Composer({"language": RewardPart(options={"target": "en"})}).check_columns(["id"])
+
+
+def test_start_within_the_steps():
+    composer = Composer({"accuracy": RewardPart(), "format": RewardPart(options={"start": 0.7})})
+    text = [cases.wrap("12")]
+    assert call(composer, text, step=6) == [1.0]
+    assert call(composer, text, step=7) == [2.0]
+    assert call(composer, text) == [2.0]  # outside of training all parts apply
+    assert Composer(composer.parts, total_steps=100).progress(SimpleNamespace(global_step=7, max_steps=10)) == 0.07
+
+
+def test_shuffled_control_keeps_each_group():
+    rows = [{**ROW, "id": "a"}] * 8 + [{**ROW, "id": "b"}] * 8
+    texts = [cases.wrap(f"{12 if i % 4 else i}") for i in range(16)]
+    plain = call(Composer(RULES), texts, rows)
+    composer = Composer(RULES, shuffle=True, seed=3)
+    shuffled = call(composer, texts, rows)
+    assert shuffled != plain
+    assert sorted(shuffled[:8]) == sorted(plain[:8]) and sorted(shuffled[8:]) == sorted(plain[8:])
+    assert shuffled == call(Composer(RULES, shuffle=True, seed=3), texts, rows)  # the same after a resume
+    pairs = call(Composer(RULES, shuffle=True, seed=1, num_generations=2), texts, rows)
+    assert all(sorted(pairs[i : i + 2]) == sorted(plain[i : i + 2]) for i in range(0, 16, 2))
+
+
+def test_a_batch_without_structure_warns_once():
+    warnings: list[str] = []
+    composer = Composer(RULES, warn=warnings.append)
+    for _ in range(3):
+        call(composer, ["Six sevens are 42.", "12"])
+    assert len(warnings) == 1 and "</think>" in warnings[0]
+
+
+def test_prefilled_tag_is_put_back():
+    text = ["hm, well</think>\n<answer>12</answer>"]
+    assert call(Composer(RULES, prefilled=True), text) == [2.5]
+    assert call(Composer({"format": RewardPart()}), text) == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"acuracy": {}}, 'unknown reward "acuracy" .did you mean "accuracy"'),
+        ({"format": {"options": {"sotf": True}}}, 'no option "sotf" .did you mean "soft"'),
+        ({"format": {"options": {"soft": "perhaps"}}}, "rewards.format.options: soft"),
+        ({"format": {"options": {"start": 7}}}, "expected a share"),
+        ({}, "no rewards"),
+    ],
+)
+def test_bad_settings(parts, message):
+    with pytest.raises(UserError, match=message):
+        validate({name: RewardPart(**part) for name, part in parts.items()})
+
+
+def test_models_are_asked_for():
+    with pytest.raises(UserError, match='"helpful" needs a reward model'):
+        Composer({"helpful": RewardPart()})
+
+
+def test_versions():
+    assert set(versions({**RULES, "helpful": RewardPart()})) == {"accuracy", "format", "language", "helpful"}
