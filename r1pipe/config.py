@@ -15,7 +15,7 @@ from r1pipe import stage as stages
 from r1pipe import yamlio
 from r1pipe.errors import UserError, nearest
 from r1pipe.resources import configs_dir
-from r1pipe.settings import StepConfig
+from r1pipe.settings import ModelConfig, StepConfig, walk
 
 META_KEYS = {"name", "description", "extends", "steps", "pipelines"}
 
@@ -161,7 +161,20 @@ def _step(step: str, own: Any, shared: dict[str, Any]) -> tuple[StepConfig, set[
         if key not in fields:
             raise UserError(f'unknown key "{key}"{nearest(str(key), fields)}')
     below = {k: v for k, v in shared.items() if k in fields}
-    return module.Config.model_validate(merge(below, own)), set(below)
+    config = module.Config.model_validate(merge(below, own))
+    _check_code(config)
+    return config, set(below)
+
+
+def _check_code(config: StepConfig) -> None:
+    """A profile that somebody sent must not be able to run code by itself."""
+    asks = any(isinstance(part, ModelConfig) and (part.trust_remote_code or part.options.get("trust_remote_code"))
+               for part in walk(config)) or getattr(config, "model_options", {}).get("trust_remote_code")  # fmt: skip
+    if asks and not stages.code_allowed():
+        raise UserError(
+            "trust_remote_code would run code that ships with the model",
+            hint="--allow-code lets it, if you trust the profile and the model",
+        )
 
 
 def _place(error: Any) -> str:

@@ -11,13 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
-
 from r1pipe import digest as dg
 from r1pipe import stage as stages
 from r1pipe.errors import UserError
 from r1pipe.resources import data_dir
-from r1pipe.settings import DataSpec, ModelConfig, RewardPart, StepConfig
+from r1pipe.settings import DataSpec, ModelConfig, RewardPart, StepConfig, walk
 
 # Settings that cannot change what a step makes; the one list. `inputs` count by digest, not by name, and the
 # evaluation comes after the result (a difference there is told, and re-runs nothing).
@@ -73,22 +71,8 @@ def _drop(settings: dict[str, Any], path: list[str]) -> None:
             del settings[head]
 
 
-def _walk(value: Any) -> Iterator[Any]:
-    if isinstance(value, BaseModel):
-        yield value
-        for name in type(value).model_fields:
-            if name not in ("evaluation",):
-                yield from _walk(getattr(value, name))
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _walk(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _walk(item)
-
-
 def _sources(step: StepConfig) -> Iterator[tuple[str, str]]:
-    for part in _walk(step):
+    for part in walk(step):
         if isinstance(part, DataSpec):
             from r1pipe.data.load import source_digest
 

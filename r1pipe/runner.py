@@ -361,10 +361,11 @@ class Runner:
     def _failure(
         self, decision: Decision, attempt: Attempt, child: Child, result: dict[str, Any] | None
     ) -> StepFailed:
-        if result and "error" in result:
-            text, hint = result["error"], result.get("hint")
-        elif dead := _dead_rank(attempt.log):
+        dead = _dead_rank(attempt.log) if self.profile.steps[decision.step].num_processes > 1 else None
+        if dead and (result is None or result.get("kind") == "crash"):  # rank 0 only saw its peer go
             text, hint = dead, "the group was ended with it; run again to resume"
+        elif result and "error" in result:
+            text, hint = result["error"], result.get("hint")
         elif child.code is not None and child.code < 0:
             text = f"its worker was ended by signal {-child.code}"
             hint = "run again to resume" + (
@@ -569,7 +570,8 @@ def _dead_rank(log: Path) -> str | None:
     if not log.is_file():
         return None
     text = log.read_text("utf-8", "replace")[-20000:]
-    found = re.search(r"rank\s*:\s*(\d+).*?exitcode\s*:\s*(-?\d+)", text, re.DOTALL)
+    cause = text.rpartition("Root Cause")[2] if "Root Cause" in text else text
+    found = re.search(r"rank\s*:\s*(\d+).*?exitcode\s*:\s*(-?\d+)", cause, re.DOTALL)
     if not found:
         return None
     rank, code = int(found[1]), int(found[2])

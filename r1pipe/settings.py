@@ -6,6 +6,7 @@ default of the same key in every step whose stage has it; mappings are merged, t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -17,6 +18,21 @@ class Strict(BaseModel):
     """Frozen, and unknown keys are an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+
+def walk(value: Any) -> Iterator[Any]:
+    """Every settings object inside a settings object, itself first; what only evaluates is left out."""
+    if isinstance(value, BaseModel):
+        yield value
+        for name in type(value).model_fields:
+            if name != "evaluation":
+                yield from walk(getattr(value, name))
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from walk(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from walk(item)
 
 
 class ModelConfig(Strict):

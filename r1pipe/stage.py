@@ -19,7 +19,9 @@ It gets everything from `ctx`: it joins no run-folder paths, reads no environmen
 from __future__ import annotations
 
 import functools
+import importlib
 import importlib.metadata
+import os
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -115,6 +117,8 @@ def entry_points() -> dict[str, importlib.metadata.EntryPoint]:
 def load(name: str) -> types.ModuleType:
     """The module of a stage. Raises UserError where it is unknown, or shadowed by a foreign package."""
     points = entry_points()
+    if name.startswith("module:"):
+        return _by_name(name.removeprefix("module:"))
     if name not in points:
         raise UserError(
             f'unknown stage "{name}"{nearest(name, points)}',
@@ -128,6 +132,29 @@ def load(name: str) -> types.ModuleType:
             hint="install what it needs, or the package that declares it again",
         ) from error
     _check_origin(name, points[name], module)
+    return _complete(name, module)
+
+
+def code_allowed() -> bool:
+    """Did the user say --allow-code? (Children are told through the environment.)"""
+    return os.environ.get("R1PIPE_ALLOW_CODE") == "1"
+
+
+def _by_name(path: str) -> types.ModuleType:
+    """A stage that a profile names as code. A profile that somebody sent must not be able to do that by itself."""
+    if not code_allowed():
+        raise UserError(
+            f'the profile asks to import "{path}" as a stage',
+            hint="--allow-code lets it, if you trust the profile; installed stages need no flag",
+        )
+    try:
+        module = importlib.import_module(path)
+    except ImportError as error:
+        raise UserError(f'stage module "{path}" cannot be imported: {error}', hint="is it on PYTHONPATH?") from error
+    return _complete(path, module)
+
+
+def _complete(name: str, module: types.ModuleType) -> types.ModuleType:
     for attribute in ("NAME", "VERSION", "Config", "INPUTS", "OUTPUTS", "check", "run"):
         if not hasattr(module, attribute):
             raise UserError(f'stage "{name}" ({module.__file__}) has no {attribute}')

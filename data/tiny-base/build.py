@@ -106,7 +106,7 @@ def pretrain(tokenizer: Any, out: Path, args: argparse.Namespace) -> dict[str, A
         vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id, eos_token_id=tokenizer.eos_token_id,
         bos_token_id=None, **MODEL,
     )  # fmt: skip
-    model = Qwen3ForCausalLM(config)
+    model = Qwen3ForCausalLM(config) if not args.init else Qwen3ForCausalLM.from_pretrained(args.init)
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     model.generation_config.pad_token_id = tokenizer.pad_token_id
     model.train()
@@ -120,7 +120,7 @@ def pretrain(tokenizer: Any, out: Path, args: argparse.Namespace) -> dict[str, A
     rows, length = 32, 256
     steps = args.tokens // (rows * length)
     # Small operands until a quarter of the way, then all of them: the arithmetic arrives sooner.
-    phases = [(0.12, {"high": 20}), (0.3, {"high": 32}), (1.01, {})]
+    phases = [(1.01, {})] if args.init else [(0.12, {"high": 20}), (0.3, {"high": 32}), (1.01, {})]
     streams = [
         batches(tokenizer, corpus.documents(f"{args.seed}:{i}", **kw), rows, length)
         for i, (_, kw) in enumerate(phases)
@@ -255,6 +255,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--lr", type=float, default=4e-3)
     parser.add_argument("--muon-lr", type=float, default=0.02)
+    parser.add_argument("--init")
     parser.add_argument("--watch", type=int, default=100, help="measure and save every N steps; 0: never")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
@@ -264,6 +265,10 @@ def main() -> None:
     from r1pipe.data.generated import corpus
 
     tokenizer = train_tokenizer(itertools.islice(corpus.documents(f"{args.seed}:tokenizer", chatter=0.6), 20_000))
+    if args.init:
+        from transformers import AutoTokenizer
+
+        tokenizer = AutoTokenizer.from_pretrained(args.init)
     tokenizer.save_pretrained(args.out)
     facts = pretrain(tokenizer, args.out, args)
     model = AutoModelForCausalLM.from_pretrained(args.out)

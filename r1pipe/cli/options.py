@@ -27,5 +27,5 @@ DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Check everything and build every real config object; train nothing.")
 ]
 AllowCode = Annotated[
-    bool, typer.Option("--allow-code", help="Let the profile name code to import (module:function).")
+    bool, typer.Option("--allow-code", help="Let the profile import code (stage: module:NAME, trust_remote_code).")
 ]

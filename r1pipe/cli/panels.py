@@ -85,7 +85,7 @@ def _about(s: pg.StepState, now: float) -> Any:
     from rich.text import Text
 
     if s.state == "failed":
-        return Text(clean(s.error).split("\n")[0], style="red")
+        return Text(clean(s.error).split("\n")[0].removeprefix(f"step {s.name} failed: "), style="red")
     if s.state == "running":
         eta = s.eta(now)
         return Text(f"{clean(s.phase)}, {duration(eta)} to go" if eta is not None else clean(s.phase), style="cyan")

@@ -101,7 +101,7 @@ def table(
     if not store.run_file.is_file():
         raise UserError(f"there is no run in {path.absolute()}", hint="r1pipe pipeline full makes one")
     about = read_json(store.run_file)
-    loaded = _load(str(about["path"]), None, True)
+    loaded = _load(str(about["path"]), None, False)
     manifests: dict[str, mf.Manifest] = {}
     for step in loaded.pipelines.get(about["pipeline"], list(loaded.steps)):
         sealed = [mf.load(a) for a in store.all_attempts(step) if a.sealed]
@@ -118,8 +118,12 @@ def table(
 
 
 def _load(profile: str, overrides: list[str] | None, allow_code: bool) -> Profile:
+    import os
+
     from r1pipe import config
 
+    if allow_code:
+        os.environ["R1PIPE_ALLOW_CODE"] = "1"  # children read it too
     return config.load(profile, overrides or ())
 
 

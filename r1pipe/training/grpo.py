@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from r1pipe.chat import prefilled_think
+from r1pipe.errors import UserError
 from r1pipe.settings import DataSpec
 from r1pipe.stage import StageContext
 from r1pipe.training import common, rows
@@ -74,7 +75,6 @@ def train(
     `layout` has `batch.generations(steps) * batch.groups` rows. Returns metrics of the last tenth of the steps.
     """
     import datasets
-    from trl import GRPOTrainer
 
     from r1pipe.rewards import Composer
     from r1pipe.training import callbacks, reference
@@ -105,7 +105,7 @@ def train(
     refresh = reference.Refresh(ctx, config.reference_refresh) if config.reference_refresh else None
     if args.use_vllm:
         _mend_vllm_on_cpu()
-    trainer: Any = GRPOTrainer(
+    trainer: Any = _trainer_class(ctx, config, args, model)(
         model=model,
         reward_funcs=[composer.as_trl_reward(faults.take)],
         args=args,
@@ -135,6 +135,22 @@ def train(
     models.save_policy(trainer, source, ctx.outputs["model"], ctx, config.model_options)
     faults.report()
     return _metrics(ctx, config, progress.history, seconds)
+
+
+def _trainer_class(ctx: StageContext, config: GRPOStep, args: Any, model: Any) -> Any:
+    """TRL's trainer, or ours with the quicker rollouts; says which in the facts."""
+    from trl import GRPOTrainer
+
+    from r1pipe.training.rollout import QuickGRPOTrainer, reason_against
+
+    against = reason_against(args, model)
+    if config.rollouts == "quick" and against:
+        raise UserError(f"rollouts: quick does not go with {against}", hint="set rollouts: auto")
+    quick = against is None and (
+        config.rollouts == "quick" or (config.rollouts == "auto" and not common.has_accelerator())
+    )
+    ctx.fact("rollouts", f"vllm ({args.vllm_mode})" if args.use_vllm else "quick" if quick else "trl")
+    return QuickGRPOTrainer if quick else GRPOTrainer
 
 
 class Faults:

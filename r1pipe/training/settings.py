@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -64,6 +64,9 @@ class GRPOStep(TrainerStep):
     )
     reference_refresh: int | None = Field(
         None, ge=1, description="Optimizer steps after which the policy becomes the reference (paper: 400)."
+    )
+    rollouts: Literal["auto", "quick", "trl"] = Field(
+        "auto", description="Rollouts without vLLM: our decode loop (quick; auto: on a CPU) or model.generate (trl)."
     )
     shuffle_rewards: bool = Field(False, description="Control: rewards shuffled within each group. Learns nothing.")
 

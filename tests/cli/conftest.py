@@ -134,9 +134,7 @@ def made(tmp_path: Path) -> Made:
     run.step("sft", inputs={"model": "base"}, evaluation=evaluation(0.5), records=records(0.5))
     run.step("rl", inputs={"model": "sft"}, evaluation=evaluation(0.8), records=records(0.8))
     run.step("samples", kind="dataset", inputs={"model": "rl"}, metrics={"kept": 16, "kept_rate": 0.5})
-    run.step(
-        "resft", inputs={"model": "base", "rows": "samples"}, evaluation=evaluation(0.85), records=records(0.85)
-    )
+    run.step("resft", inputs={"model": "base", "rows": "samples"}, evaluation=evaluation(0.85), records=records(0.85))
     return run
 
 

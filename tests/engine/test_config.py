@@ -8,6 +8,7 @@ import pytest
 
 from r1pipe import config, yamlio
 from r1pipe.errors import UserError
+from tests.engine.conftest import FIXTURE
 
 
 def write(tmp_path: Path, text: str, name: str = "p.yaml") -> str:
@@ -109,3 +110,16 @@ def test_the_schema_accepts_every_shipped_profile() -> None:
     schema = config.schema()
     for path in config.list_profiles():
         jsonschema.validate(config.read(path), schema)
+
+
+def test_a_profile_cannot_import_code_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.py").write_text("raise SystemExit('imported')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    path = write(tmp_path, "steps:\n  a: {stage: module:mine}\n")
+    with pytest.raises(UserError, match="--allow-code"):
+        config.load(path)
+    with pytest.raises(UserError, match="--allow-code"):
+        config.load("tiny", ["base.base_model.trust_remote_code=true"])
+    (tmp_path / "mine.py").write_text((FIXTURE / "toy_stage.py").read_text())
+    monkeypatch.setenv("R1PIPE_ALLOW_CODE", "1")
+    assert config.load(path).steps["a"].stage == "module:mine"

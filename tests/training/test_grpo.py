@@ -110,6 +110,45 @@ def test_stops_at_the_first_loss_that_is_not_finite(policy: Path, tmp_path: Path
         train(policy, tmp_path, 8, config(trainer={"learning_rate": 1.0e9, "max_grad_norm": 0.0}))
 
 
+def test_quick_rollouts_sample_what_trl_samples(policy: Path, tmp_path: Path) -> None:
+    """Both ways of sampling have the same distribution: greedily (a low temperature) they write the same tokens."""
+    import datasets
+    from trl import GRPOConfig
+
+    from r1pipe.training import model as models
+    from r1pipe.training.rollout import QuickGRPOTrainer, reason_against
+
+    cfg = {**tiny.GRPO, "temperature": 1.0e-3}
+    args = GRPOConfig(output_dir=str(tmp_path), use_cpu=True, bf16=False, report_to=[], **cfg)
+    model = models.load_policy(policy, {})
+    assert reason_against(args, model) is None
+    trainer = QuickGRPOTrainer(
+        model=model,
+        reward_funcs=[lambda completions, **columns: [0.0] * len(completions)],
+        args=args,
+        train_dataset=datasets.Dataset.from_list([{"prompt": "1 + 1?"}] * 4),
+        processing_class=models.load_tokenizer(policy),
+    )
+    trainer.model.train()
+    prompts = [[5, 6, 7, 8], [5, 6, 7, 8], [9, 10], [11, 12, 13, 14, 15, 16]]
+    quick, _ = trainer._generate_single_turn(prompts, None, {}, 2)
+    slow, _ = super(QuickGRPOTrainer, trainer)._generate_single_turn(prompts, None, {}, 2)
+    assert quick == slow and quick[0] == quick[1]
+    assert trainer.model.training
+    trainer.temperature = 1.0
+    free, _ = trainer._generate_single_turn(prompts, None, {}, 2)
+    assert free[0] != free[1]
+
+
+def test_trl_rollouts_on_request(policy: Path, tmp_path: Path) -> None:
+    ctx, _ = train(policy, tmp_path, 1, config(rollouts="trl"))
+    assert ctx.facts["rollouts"] == "trl"
+    from r1pipe.errors import UserError
+
+    with pytest.raises(UserError, match="does not go with top_k"):
+        train(policy, tmp_path / "b", 1, config(rollouts="quick", trainer={"top_k": 5}))
+
+
 def test_a_fresh_start_ignores_old_checkpoints(policy: Path, tmp_path: Path) -> None:
     train(policy, tmp_path, 2, config())
     shutil.rmtree(tmp_path / "out")

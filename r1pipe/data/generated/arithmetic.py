@@ -24,11 +24,20 @@ SOURCE = "generated/arithmetic"
 SPLITS = ("train", "heldout", "range")
 
 # Operand values that no train or heldout problem uses (an intermediate result may take them).
-RESERVED = frozenset({14, 27, 33, 46})
-LOW, LIMIT = 2, 99  # the smallest operand; the largest running total (the smallest is 1)
-# level -> (terms of the chain, largest operand). The base is at ease with 1 and 2; 4 and 5 strain it.
-LEVELS: dict[int, tuple[int, int]] = {1: (2, 49), 2: (3, 29), 3: (3, 49), 4: (4, 49), 5: (5, 49)}
-LEVEL_WEIGHTS = {1: 0.1, 2: 0.2, 3: 0.25, 4: 0.25, 5: 0.2}
+RESERVED = frozenset({14, 27, 33, 46, 58, 71, 86, 93})
+LOW = 2  # the smallest operand; the smallest running total is 1
+# level -> (terms of the chain, largest operand, largest running total). 1 to 4 grow longer and fit the embedded
+# base; 5 has operands to 99 and totals of three digits, and strains it.
+LEVELS: dict[int, tuple[int, int, int]] = {
+    1: (2, 49, 99),
+    2: (3, 49, 99),
+    3: (4, 49, 99),
+    4: (5, 49, 99),
+    5: (3, 99, 199),
+}
+LEVEL_WEIGHTS = {1: 0.1, 2: 0.2, 3: 0.25, 4: 0.2, 5: 0.25}
+FORGOTTEN = 0.8  # share of the slips at a carry that forget it
+HARD, EASY = 1.7, 0.4  # how the rate of wrong steps is spread: with a carry, without
 HELDOUT_IN = 8  # one problem in eight is held out
 
 Row = dict[str, Any]
@@ -67,12 +76,12 @@ def totals(problem: Problem) -> list[int]:
 
 
 def _draw(rng: random.Random, level: int) -> Problem:
-    terms, high = LEVELS[level]
+    terms, high, limit = LEVELS[level]
     total = rng.randint(LOW, high)
     chain = [total]
     while len(chain) < terms:
         n = rng.randint(LOW, high)
-        signs = [s for s in (n, -n) if 1 <= total + s <= LIMIT]
+        signs = [s for s in (n, -n) if 1 <= total + s <= limit]
         if signs:
             n = rng.choice(signs)
             total += n
@@ -89,7 +98,7 @@ def draw(rng: random.Random, split: str, level: int) -> Problem:
             at = rng.randrange(1, len(problem))
             value = rng.choice(reserved)
             problem = (*problem[:at], value if problem[at] > 0 else -value, *problem[at + 1 :])
-            if not all(1 <= t <= LIMIT for t in totals(problem)):
+            if not all(1 <= t <= LEVELS[level][2] for t in totals(problem)):
                 continue
         if split_of(problem) == split:
             return problem
@@ -163,12 +172,20 @@ def _problems(
     return list(out.items())
 
 
-def _slip(rng: random.Random, value: int) -> int:
-    """A wrong result near the right one: off by one or two, by a ten, or two digits swapped."""
-    wrong = value + rng.choice((-1, 1, -2, 2, -10, 10))
-    if 10 < value < 99 and rng.random() < 0.15:
-        wrong = (value % 10) * 10 + value // 10
-    return wrong if 1 <= wrong <= LIMIT and wrong != value else (value + 1 if value < LIMIT else value - 1)
+def carries(total: int, operand: int) -> bool:
+    """Whether the units of a step carry (plus) or borrow (minus)."""
+    units = total % 10 + (operand % 10 if operand > 0 else -(-operand % 10))
+    return not 0 <= units <= 9
+
+
+def _slip(rng: random.Random, total: int, operand: int) -> int:
+    """A wrong result near the right one: mostly a forgotten carry where there is one, else off by a little."""
+    right = total + operand
+    if carries(total, operand) and rng.random() < FORGOTTEN:
+        wrong = right - 10 if operand > 0 else right + 10
+    else:
+        wrong = right + rng.choice((-1, 1, -2, 2, -10, 10))
+    return wrong if wrong >= 1 else right + 1
 
 
 def steps(
@@ -179,8 +196,9 @@ def steps(
     total, out = problem[0], []
     for i, n in enumerate(problem[1:]):
         result = total + n
-        if rng.random() < wrong:
-            result = _slip(rng, result)
+        # Where a carry is needed slips are frequent, elsewhere rare; the mean over the levels is about `wrong`.
+        if rng.random() < wrong * (HARD if carries(total, n) else EASY):
+            result = _slip(rng, total, n)
         tongue = wording.OTHER[language] if rng.random() < mixed else language
         out.append(wording.step(rng, -1 if bare else i, total, n, result, tongue))
         total = result
