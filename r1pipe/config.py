@@ -30,6 +30,7 @@ class Profile:
     steps: dict[str, StepConfig]
     pipelines: dict[str, list[str]]
     raw: dict[str, Any] = field(repr=False, default_factory=dict)  # merged, before validation
+    overrides: tuple[str, ...] = ()  # of --set
 
     def step(self, name: str) -> StepConfig:
         return self.steps[self.resolve(name)]
@@ -114,12 +115,13 @@ def load(name: str, overrides: Iterable[str] = ()) -> Profile:
     """
     path = find(name)
     raw = read(path)
-    for override in overrides:
+    given = tuple(overrides)
+    for override in given:
         raw = _override(raw, override)
-    return build(raw, path)
+    return build(raw, path, given)
 
 
-def build(raw: dict[str, Any], path: Path) -> Profile:
+def build(raw: dict[str, Any], path: Path, overrides: tuple[str, ...] = ()) -> Profile:
     """Checks a merged profile. Raises UserError that lists every fault."""
     where = raw.get("name") or path.stem
     steps_raw = raw.get("steps")
@@ -147,7 +149,7 @@ def build(raw: dict[str, Any], path: Path) -> Profile:
     pipelines = _pipelines(raw.get("pipelines") or {}, steps, faults) if not faults else {}
     if faults:
         raise UserError(f"profile {where} ({path}):\n" + "\n".join(f"  • {f}" for f in faults))
-    return Profile(str(where), str(raw.get("description", "")).strip(), path, steps, pipelines, raw)
+    return Profile(str(where), str(raw.get("description", "")).strip(), path, steps, pipelines, raw, overrides)
 
 
 def _step(step: str, own: Any, shared: dict[str, Any]) -> tuple[StepConfig, set[str]]:

@@ -75,6 +75,7 @@ class Runner:
         with process.run_lock(self.store.lock, f"run {self.store.root}"):
             planner = Planner(self.profile, self.store, self.options)
             planner.check_reach(steps)
+            self._describe_run()
             decisions = planner.decide_all(steps)
             self.observer.planned(decisions)
             self._check_space(decisions)
@@ -131,16 +132,24 @@ class Runner:
     def _prepare_folder(self) -> None:
         try:
             self.store.root.mkdir(parents=True, exist_ok=True)
-            if not self.store.run_file.is_file():
-                write_json(
-                    self.store.run_file,
-                    {"run": self.store.run, "profile": self.profile.name, "path": str(self.profile.path.resolve()),
-                     "pipeline": self.pipeline, "started": mf.now()},
-                )  # fmt: skip
         except OSError as error:
             raise UserError(
                 f"cannot write in {self.store.root}: {error.strerror}", hint="choose another --runs-dir"
             ) from error
+
+    def _describe_run(self) -> None:
+        """run.json: what was asked last, so that `table` and `prune` know the steps."""
+        before = read_json(self.store.run_file) if self.store.run_file.is_file() else {"started": mf.now()}
+        about = {
+            "run": self.store.run,
+            "profile": self.profile.name,
+            "path": str(self.profile.path.resolve()),
+            "pipeline": self.pipeline,
+            "overrides": list(self.profile.overrides),
+            "started": before.get("started"),
+        }
+        if before != about:
+            write_json(self.store.run_file, about)
 
     def _check_space(self, decisions: list[Decision]) -> None:
         """Room for what the steps will write, before any model loads. The estimate: each training step keeps its

@@ -9,7 +9,7 @@ import importlib
 import os
 import sys
 
-# command → (module, function or typer app, first line of help); the help lines stand here so that --help imports nothing
+# command → (module, function or typer app, line of help); the lines stand here so that --help imports nothing
 COMMANDS = {
     "pipeline": ("r1pipe.cli.run", "pipeline", "Run a whole pipeline: resumes, skips what is done, says why."),
     "run-stage": ("r1pipe.cli.run", "run_stage", "Run one step; its inputs come from manifests."),

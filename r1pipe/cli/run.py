@@ -170,6 +170,10 @@ def _signals() -> Any:
 def _report(profile: Profile, store: Store, outcome: Outcome, json: bool) -> None:
     from r1pipe.cli import tables, terminal
 
+    console = terminal.console()
+    if not json and not outcome.ran:
+        console.print(f"{store.root}: everything is up to date ({len(outcome.manifests)} steps).", highlight=False)
+        return
     rows = tables.stage_rows(outcome.manifests, store.root)
     if json:
         _print_json(
@@ -189,14 +193,11 @@ def _report(profile: Profile, store: Store, outcome: Outcome, json: bool) -> Non
             }
         )  # fmt: skip
         return
-    console = terminal.console()
-    if not outcome.ran:
-        console.print(f"{store.root}: everything is up to date ({len(outcome.manifests)} steps).")
-        return
-    tables.show(console, rows, {s: m for s, m in outcome.manifests.items()}, ran=outcome.ran)
+    tables.show(console, rows, outcome.manifests, ran=outcome.ran)
     console.print(
         f"{len(outcome.ran)} steps in {terminal.duration(outcome.seconds)}, of which the machinery "
-        f"{terminal.duration(outcome.machinery)} ({100 * outcome.machinery / max(outcome.seconds, 1e-9):.0f} %) → {store.root}",
+        f"{terminal.duration(outcome.machinery)} ({100 * outcome.machinery / max(outcome.seconds, 1e-9):.0f} %) "
+        f"→ {store.root}",
         highlight=False,
     )
 

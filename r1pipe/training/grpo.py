@@ -124,6 +124,7 @@ def train(
     if refresh:
         refresh.trainer = trainer
         if config.lora is not None:
+            reference.refuse_partitions(trainer)
             reference.freeze_adapter(trainer.model)
             if earlier is not None:
                 reference.load_adapter(trainer.model, earlier)

@@ -49,6 +49,13 @@ def resumed_from(folder: Path, step: int, every: int | None) -> Path | None:
     return path
 
 
+def refuse_partitions(trainer: Any) -> None:
+    """Under ZeRO-3 a process holds parts of an adapter, and copying it would silently copy nothing."""
+    plugin = trainer.accelerator.state.deepspeed_plugin if trainer.is_deepspeed_enabled else None
+    if plugin is not None and plugin.zero_stage == 3:
+        raise UserError("reference_refresh with lora does not go with ZeRO-3", hint="zero2, fsdp2 or no refresh")
+
+
 def freeze_adapter(model: Any) -> None:
     """TRL copies the adapter "default" to "ref" when the trainer is built; it must not be trained."""
     for name, parameter in model.named_parameters():

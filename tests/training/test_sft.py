@@ -89,3 +89,13 @@ def test_resume_gives_equal_weights(policy: Path, tmp_path: Path, more: dict) ->
     a, b = weights(whole.outputs["model"]), weights(again.outputs["model"])
     assert a.keys() == b.keys() and all(a[k].equal(b[k]) for k in a)
     assert any(not a[k].equal(v) for k, v in weights(policy).items())
+
+
+def test_packed_rows_do_not_see_each_other(policy: Path, tmp_path: Path) -> None:
+    """The first loss is the same packed and not (a leak between rows would change it)."""
+    first = {}
+    for packing in (False, True):
+        cfg = config(trainer={"max_steps": 1, "packing": packing, "per_device_train_batch_size": 6, "max_length": 128})
+        ctx = tiny.context(tmp_path / str(packing), model=policy)
+        first[packing] = sft.train(ctx, cfg, tiny.traces(6), overlong="drop")["train/loss"]
+    assert first[True] == pytest.approx(first[False], rel=1e-4)
