@@ -47,6 +47,8 @@ def of(step: StepConfig, inputs: dict[str, str]) -> tuple[str, dict[str, Any]]:
     """
     module = stages.load(step.stage)
     settings = step.model_dump(mode="json", exclude_defaults=True)
+    if not hasattr(step, "sampling"):
+        settings.pop("engine", None)  # it only evaluates here: a trainer rolls out by itself
     for key in WITHOUT_EFFECT:
         _drop(settings, key.split("."))
     parts: dict[str, Any] = {

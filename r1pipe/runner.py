@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -100,34 +100,34 @@ class Runner:
         return outcome
 
     def dry_run(self, steps: list[str], folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Builds every real config object of each step in a child, loading no weights; step → facts or error.
+        """Builds every real config object of each step in one child, loading no weights; step → facts or error.
 
         The base model's config.json stands for every policy: its own folder, or for a hub model the fixture under
         configs/models/, so that the model can be built on the meta device.
         """
-        fixture = _fixture(self.profile)
-        for step in steps:
-            attempt = Attempt(folder / step)
+        attempts = {step: Attempt(folder / step) for step in steps}
+        for step, attempt in attempts.items():
             attempt.path.mkdir(parents=True, exist_ok=True)
-            request = self._request(step, attempt, {}, dry_run=True)
-            ports = stages.load(self.profile.steps[step].stage).INPUTS
+            request = self._request(step, attempt, {}, mode="check")
+            fixture = _fixture(self.profile, step)
             if fixture is not None:
                 request["inputs"] = {
                     port: {"kind": POLICY, "path": str(fixture), "digest": "", "producer": "", "meta": {}}
-                    for port, spec in ports.items()
+                    for port, spec in stages.load(self.profile.steps[step].stage).INPUTS.items()
                     if spec.kind == POLICY
                 }
             write_json(attempt.request, request)
-            child = Child.start(
-                self.profile.steps[step], attempt.log, waiting=False, request=attempt.request, solo=True
-            )
-            try:
-                child.wait()
-            except BaseException:
-                child.end()
-                raise
-            result = read_json(attempt.result) if attempt.result.is_file() else {"error": _tail(attempt.log)}
-            yield step, result
+        first = attempts[steps[0]]
+        child = Child.start(
+            self.profile.steps[steps[0]], first.log, requests=[a.request for a in attempts.values()], solo=True
+        )
+        try:
+            for step, attempt in attempts.items():
+                while not child.poll() and not attempt.result.is_file():
+                    time.sleep(0.05)
+                yield step, read_json(attempt.result) if attempt.result.is_file() else {"error": _tail(attempt.log)}
+        finally:
+            child.end()
 
     def _prepare_folder(self) -> None:
         try:
@@ -191,16 +191,19 @@ class Runner:
         append_json(attempt.attempts_log, {"event": "started", "time": started, "resume": resume, "pid": os.getpid()})
         child = self._child(config, attempt)
         self._spare = self._start_spare(later)
-        try:
-            self._watch(step, attempt, child)
-        except BaseException as error:
-            child.end()
-            if isinstance(error, KeyboardInterrupt):
-                append_json(attempt.attempts_log, {"event": "interrupted", "time": mf.now()})
-            raise
-        result = read_json(attempt.result) if attempt.result.is_file() else None
-        if child.code != 0 or result is None or "error" in result:
-            raise self._failure(decision, attempt, child, result)
+        result = self._finish(decision, attempt, child)
+        if result.pop("evaluate_apart", False):
+            attempt.result.unlink()
+            write_json(attempt.request, self._request(step, attempt, inputs, mode="evaluate"))
+            alone = self._finish(
+                decision, attempt, Child.start(config, attempt.log, requests=[attempt.request], solo=True)
+            )
+            result |= {
+                "evaluation": alone["evaluation"],
+                "counts": result["counts"] | alone["counts"],
+                "warnings": result["warnings"] + alone["warnings"],
+                "timing": result["timing"] | {"evaluate": alone["timing"]["evaluate"]},
+            }
         sealing = time.monotonic()
         manifest = self._seal(decision, attempt, inputs, result, started, began, sealing)
         append_json(attempt.attempts_log, {"event": "sealed", "time": mf.now()})
@@ -276,7 +279,7 @@ class Runner:
                 if source.attempt is not None
             },
             "resume": False,
-            "dry_run": False,
+            "mode": "run",
         } | more
 
     def _child(self, config: StepConfig, attempt: Attempt) -> Child:
@@ -286,7 +289,7 @@ class Runner:
             return spare
         if spare is not None:
             spare.dismiss()
-        return Child.start(config, attempt.log, waiting=False, request=attempt.request)
+        return Child.start(config, attempt.log, requests=[attempt.request])
 
     def _start_spare(self, later: list[str]) -> Child | None:
         """Lets the worker of the next step import ahead. Only where one process runs it."""
@@ -296,6 +299,20 @@ class Runner:
                 return Child.start(config, None, waiting=True)
             return None
         return None
+
+    def _finish(self, decision: Decision, attempt: Attempt, child: Child) -> dict[str, Any]:
+        """Watches a worker to its end; its result, or StepFailed."""
+        try:
+            self._watch(decision.step, attempt, child)
+        except BaseException as error:
+            child.end()
+            if isinstance(error, KeyboardInterrupt):
+                append_json(attempt.attempts_log, {"event": "interrupted", "time": mf.now()})
+            raise
+        result = read_json(attempt.result) if attempt.result.is_file() else None
+        if child.code != 0 or result is None or "error" in result:
+            raise self._failure(decision, attempt, child, result)
+        return result
 
     def _watch(self, step: str, attempt: Attempt, child: Child) -> None:
         tail = Tail(attempt.events)
@@ -403,17 +420,23 @@ class Child:
 
     @classmethod
     def start(
-        cls, config: StepConfig, log: Path | None, *, waiting: bool, request: Path | None = None, solo: bool = False
+        cls,
+        config: StepConfig,
+        log: Path | None,
+        *,
+        requests: Sequence[Path] = (),
+        waiting: bool = False,
+        solo: bool = False,
     ) -> Child:
         """Starts `python -m r1pipe.worker` (through accelerate launch for several processes, unless `solo`)."""
         command = [sys.executable, "-P"]
         if waiting:
             command += ["-m", "r1pipe.worker", "--wait", config.stage]
         elif (config.num_processes == 1 and config.accelerate is None) or solo:
-            command += ["-m", "r1pipe.worker", str(request)]
+            command += ["-m", "r1pipe.worker", *map(str, requests)]
         else:
             command += ["-m", "accelerate.commands.launch", *launch_arguments(config)]
-            command += ["--module", "r1pipe.worker", str(request)]
+            command += ["--module", "r1pipe.worker", *map(str, requests)]
         out = log.open("ab") if log else subprocess.DEVNULL
         try:
             popen = subprocess.Popen(
@@ -552,15 +575,19 @@ def _base_size(profile: Profile) -> int:
     return 0
 
 
-def _fixture(profile: Profile) -> Path | None:
-    """A folder with the config.json of the profile's base model, weights or not; None where it is not known."""
+def _fixture(profile: Profile, step: str) -> Path | None:
+    """A folder with the config.json of the base model that `step` goes back to, weights or not; None where it is
+    not known."""
     from r1pipe.fingerprint import model_folder
 
-    for config in profile.steps.values():
-        model = getattr(config, "base_model", None)
-        if model is not None:
-            folder = model_folder(model) or configs_dir() / "models" / model.path.replace("/", "--")
-            return folder if (folder / "config.json").is_file() else None
+    model = getattr(profile.steps[step], "base_model", None)
+    if model is not None:
+        folder = model_folder(model) or configs_dir() / "models" / model.path.replace("/", "--")
+        return folder if (folder / "config.json").is_file() else None
+    ports = stages.load(profile.steps[step].stage).INPUTS
+    for port, (source, _) in profile.sources(step).items():
+        if ports[port].kind == POLICY:
+            return _fixture(profile, source)
     return None
 
 

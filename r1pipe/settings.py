@@ -118,6 +118,9 @@ class StepConfig(Strict):
     threads: int | None = Field(None, ge=1, description="torch threads a process (null: torch's own choice).")
     evaluate: bool = Field(True, description="Evaluate the policy that this step makes.")
     evaluation: EvalConfig = EvalConfig()
+    engine: EngineConfig = Field(
+        EngineConfig(), description="What generates where no trainer does: evaluation, sampling."
+    )
     chat: ChatConfig = ChatConfig()
 
 

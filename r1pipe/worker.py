@@ -1,5 +1,5 @@
 """The child that runs one step: `python -m r1pipe.worker REQUEST`, or `--wait STAGE` to import first and read the
-request's path from stdin.
+request's path from stdin. Several requests (a dry run) are worked through in one process.
 
 Everything that it and the libraries print goes to the step's log. It writes result.json as its last act; the
 runner seals. It ends when the runner ends.
@@ -33,7 +33,14 @@ def main(argv: list[str]) -> int:
         argv = [line]
         global _BEGAN
         _BEGAN = time.monotonic()  # what came before was overlapped with the step above
-    return _run(Path(argv[0]))
+    code = 0
+    for path in argv:
+        code = _run(Path(path)) or code
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        os._exit(code)  # finished and durable: interpreter shutdown with torch threads costs a second
+    return code
 
 
 def _preload(stage: str) -> None:
@@ -61,12 +68,11 @@ def _run(request_path: Path) -> int:
             print(f"r1pipe: {held}", file=sys.stderr, flush=True)  # noqa: T201
             return 75
     job = Job(request, attempt, rank, world)
-    code = job.run()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    if lock is not None and world == 1:
-        os._exit(code)  # finished and durable: interpreter shutdown with torch threads costs a second
-    return code
+    try:
+        return job.run()
+    finally:
+        if lock is not None:
+            lock.close()
 
 
 def _to_log(path: Path) -> None:
@@ -120,7 +126,7 @@ class Job:
 
     def _work(self) -> dict[str, Any]:
         from r1pipe import stage as stages
-        from r1pipe.stage import Input, StageContext
+        from r1pipe.stage import POLICY, Input, StageContext
 
         request = self.request
         module = stages.load(request["stage"])
@@ -143,17 +149,24 @@ class Job:
             import torch
 
             torch.set_num_threads(config.threads)
+        if request["mode"] == "evaluate":
+            evaluation = self._evaluate(module, config, ctx)
+            self._clock("evaluate", began)
+            return {"evaluation": evaluation, "counts": ctx.counts, "warnings": ctx.warnings, "timing": self.timing}
         facts = module.check(ctx, config)
         ctx.facts.update(facts or {})
-        if request.get("dry_run"):
+        if request["mode"] == "check":
             return {"facts": ctx.facts, "warnings": ctx.warnings}
         metrics = module.run(ctx, config) or {}
         began = self._clock("run", began)
-        evaluation = self._evaluate(module, config, ctx) if self.rank == 0 else {}
+        wanted = any(kind == POLICY for kind in module.OUTPUTS.values()) and config.evaluate and config.evaluation.sets
+        apart = wanted and self._needs_room()
+        evaluation = self._evaluate(module, config, ctx) if wanted and not apart else {}
         self._clock("evaluate", began)
         return {
             "metrics": metrics,
             "evaluation": evaluation,
+            "evaluate_apart": bool(apart),
             "counts": ctx.counts,
             "facts": ctx.facts,
             "warnings": ctx.warnings,
@@ -162,22 +175,25 @@ class Job:
             "tokens": int(metrics.get("tokens", 0) or 0),
         }
 
+    def _needs_room(self) -> bool:
+        """Must the evaluation have a process of its own? Where a trainer, or its vLLM, still holds the GPU, or
+        where this is one rank of several."""
+        if self.world > 1:
+            return True
+        torch = sys.modules.get("torch")
+        return bool(torch and torch.cuda.is_available() and torch.cuda.memory_allocated())
+
     def _evaluate(self, module: Any, config: Any, ctx: Any) -> dict[str, Any]:
         """Evaluates the policy that the step made, with the verifiers of training."""
-        from r1pipe.stage import POLICY
-
-        names = [name for name, kind in module.OUTPUTS.items() if kind == POLICY]
-        if not names or not config.evaluate or not config.evaluation.sets:
-            return {}
         from r1pipe import evaluate
         from r1pipe.data.load import write_rows
         from r1pipe.manifest import DATA_FILE
-        from r1pipe.settings import EngineConfig
+        from r1pipe.stage import POLICY
 
+        name = next(name for name, kind in module.OUTPUTS.items() if kind == POLICY)
         ctx.phase("evaluating")
-        engine = getattr(config, "engine", None) or EngineConfig()
         metrics, records = evaluate.run(
-            ctx.outputs[names[0]], config.evaluation, chat=config.chat, engine=engine, seed=config.seed, ctx=ctx
+            ctx.outputs[name], config.evaluation, chat=config.chat, engine=config.engine, seed=config.seed, ctx=ctx
         )
         folder = self.attempt.output("evaluation")
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """The base model, made ready for the pipeline (no training).
 
 Reads   a pretrained model: `builtin:tiny-base`, a folder, or a hub id with its revision.
-Writes  model: the same weights (linked, or copied where that cannot be), with the chat template of the run, a pad
+Writes  model: the same weights (those of a hub model are linked where that can be), with the chat template of the run, a pad
         token that ends nothing, and a generation config that stops at the end of a turn.
 Paper   DeepSeek-V3-Base stands here. A chat template that drops the reasoning of an assistant's turn (R1's own
         does) is refused: training would never see it.
@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import Field
 
 from r1pipe.errors import UserError
-from r1pipe.resources import data_dir
+from r1pipe.resources import configs_dir, data_dir
 from r1pipe.settings import ModelConfig, StepConfig
 from r1pipe.stage import POLICY, Port, StageContext
 from r1pipe.training import hub, template
@@ -43,7 +43,9 @@ def check(ctx: StageContext, config: Config) -> dict[str, Any]:
     """Where the model would come from; builds it on the meta device where its config is at hand."""
     found = hub.local(config.base_model)
     if found is None:
-        return {"source": f"{config.base_model.path} (hub; not in the local cache)"}
+        fixture = configs_dir() / "models" / config.base_model.path.replace("/", "--")
+        built = models.meta_check(fixture) if (fixture / "config.json").is_file() else {}
+        return {"source": f"{config.base_model.path} (hub; not in the local cache)", **built}
     return {"source": str(found), **models.meta_check(found)}
 
 
@@ -56,7 +58,7 @@ def run(ctx: StageContext, config: Config) -> dict[str, Any]:
     out = ctx.outputs["model"]
     weights = hub.weights(source)
     for path in weights:
-        hub.link(path, out / path.name)
+        hub.link(path, out / path.name, ours=revision is None)
     shutil.copyfile(source / "config.json", out / "config.json")
     models.copy_side_files(source, out)
     _set_up_tokenizer(source, out, config)

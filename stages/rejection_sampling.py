@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from r1pipe.errors import UserError
-from r1pipe.settings import DataSpec, EngineConfig, RewardPart, SamplingConfig, StepConfig
+from r1pipe.settings import DataSpec, RewardPart, SamplingConfig, StepConfig
 from r1pipe.stage import DATASET, POLICY, Port, StageContext
 from r1pipe.training import common, keep, shards
 from r1pipe.training.settings import check_rewards, needs_model
@@ -35,7 +35,6 @@ class Config(StepConfig):
     data: list[DataSpec] = Field([], description="Prompts to sample.")
     general: list[DataSpec] = Field([], description="Traces mixed in as they are.")
     sampling: SamplingConfig = Field(SamplingConfig(n=4), description="Samples a prompt and how they are drawn.")
-    engine: EngineConfig = EngineConfig()
     rewards: dict[str, RewardPart] = Field(
         {"accuracy": RewardPart(), "format": RewardPart(), "language": RewardPart()},
         description="What a sample must pass; the verifiers of the rewards.",
@@ -87,7 +86,7 @@ def run(ctx: StageContext, config: Config) -> dict[str, Any]:
 
     ctx.phase("data")
     prompts = [row for spec in config.data for row in load(spec, "prompts", seed=ctx.seed, ctx=ctx)]
-    general = [row for spec in config.general for row in load(spec, "traces", seed=ctx.seed, ctx=ctx)]
+    general = [row for spec in config.general for row in load(spec, "traces", seed=ctx.seed, ctx=ctx, tags=config.chat.tags)]
     started = time.monotonic()
     found, facts = _sample(ctx, config, prompts)
     counts = Counter({"sampled": len(prompts) * config.sampling.n, "kept": 0})

@@ -66,7 +66,7 @@ def run(ctx: StageContext, config: Config) -> dict[str, Any]:
     ctx.phase("data")
     rows = []
     for spec in config.data:
-        rows += load(spec, "traces", seed=ctx.seed, ctx=ctx)
+        rows += load(spec, "traces", seed=ctx.seed, ctx=ctx, tags=config.chat.tags)
     if "samples" in ctx.inputs:
         sampled = read_rows(ctx.inputs["samples"].path / "data.jsonl")
         ctx.fact("rows_from_samples", len(sampled))

@@ -106,7 +106,7 @@ def pretrain(tokenizer: Any, out: Path, args: argparse.Namespace) -> dict[str, A
         vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id, eos_token_id=tokenizer.eos_token_id,
         bos_token_id=None, **MODEL,
     )  # fmt: skip
-    model = Qwen3ForCausalLM(config) if not args.init else Qwen3ForCausalLM.from_pretrained(args.init)
+    model = Qwen3ForCausalLM(config)
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     model.generation_config.pad_token_id = tokenizer.pad_token_id
     model.train()
@@ -120,7 +120,7 @@ def pretrain(tokenizer: Any, out: Path, args: argparse.Namespace) -> dict[str, A
     rows, length = 32, 256
     steps = args.tokens // (rows * length)
     # Small operands until a quarter of the way, then all of them: the arithmetic arrives sooner.
-    phases = [(1.01, {})] if args.init else [(0.12, {"high": 20}), (0.3, {"high": 32}), (1.01, {})]
+    phases = [(0.1, {"high": 20}), (0.22, {"high": 32}), (0.34, {"high": 49}), (1.01, {})]
     streams = [
         batches(tokenizer, corpus.documents(f"{args.seed}:{i}", **kw), rows, length)
         for i, (_, kw) in enumerate(phases)
@@ -135,7 +135,8 @@ def pretrain(tokenizer: Any, out: Path, args: argparse.Namespace) -> dict[str, A
         decay = 1.0 if done < 0.4 else 0.03 + 0.97 * 0.5 * (1 + math.cos(math.pi * (done - 0.4) / 0.6))
         for rate, group in zip(rates, (g for o in optimizers for g in o.param_groups), strict=True):
             group["lr"] = rate * warm * decay
-        loss = model(input_ids=ids, labels=ids, use_cache=False).loss
+        with torch.autocast("cpu", dtype=torch.bfloat16):  # weights and optimizer stay in fp32
+            loss = model(input_ids=ids, labels=ids, use_cache=False).loss
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         for optimizer in optimizers:
@@ -227,7 +228,7 @@ Licence: Apache-2.0 (weights, tokenizer and text; all of it made here, nothing d
 
 Made by `python data/tiny-base/build.py --out data/tiny-base` (`make tiny-base`), seed {args.seed},
 {facts["tokens"]:,} tokens in {facts["steps"]} steps of 32 x 256, {facts["seconds"]} s on {args.threads} threads.
-Muon {args.muon_lr} for matrices, AdamW {args.lr} for the rest. Another machine or thread count gives other digits in
+Matrix products in bfloat16, weights in float32. Muon {args.muon_lr} for matrices, AdamW {args.lr} for the rest. Another machine or thread count gives other digits in
 the last places, and so other digests.
 
 ## Measured (1,000 problems each, plain worked text)
@@ -250,12 +251,11 @@ Loss at the end: {final.get("loss", "not logged")}.
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--tokens", type=int, default=7_000_000)
+    parser.add_argument("--tokens", type=int, default=8_000_000)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--lr", type=float, default=4e-3)
     parser.add_argument("--muon-lr", type=float, default=0.02)
-    parser.add_argument("--init")
     parser.add_argument("--watch", type=int, default=100, help="measure and save every N steps; 0: never")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
@@ -265,10 +265,6 @@ def main() -> None:
     from r1pipe.data.generated import corpus
 
     tokenizer = train_tokenizer(itertools.islice(corpus.documents(f"{args.seed}:tokenizer", chatter=0.6), 20_000))
-    if args.init:
-        from transformers import AutoTokenizer
-
-        tokenizer = AutoTokenizer.from_pretrained(args.init)
     tokenizer.save_pretrained(args.out)
     facts = pretrain(tokenizer, args.out, args)
     model = AutoModelForCausalLM.from_pretrained(args.out)

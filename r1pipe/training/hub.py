@@ -77,10 +77,17 @@ def weights(source: Path) -> list[Path]:
     raise UserError(f"{source} holds no *.safetensors")
 
 
-def link(source: Path, target: Path) -> None:
-    """A hard link where the file system allows one, else a copy. Nothing writes to either again."""
+def link(source: Path, target: Path, *, ours: bool) -> None:
+    """A copy; for a file of the hub's cache (not `ours`: nobody writes to it again) a hard link where that can be.
+
+    A folder of the user's may be written over later, and a sealed artifact must not change with it.
+    """
     target.unlink(missing_ok=True)
-    try:
-        os.link(source.resolve(), target)
-    except OSError:
-        shutil.copyfile(source, target)
+    if not ours:
+        try:
+            os.link(source.resolve(), target)
+        except OSError:
+            pass  # another file system
+        else:
+            return
+    shutil.copyfile(source, target)

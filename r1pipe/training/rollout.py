@@ -47,16 +47,15 @@ class QuickGRPOTrainer(GRPOTrainer):
         """Completion ids (the stop token included) of each prompt, in order; equal prompts are prefilled once."""
         if images is not None or self.is_fsdp_enabled or self.is_deepspeed_enabled:
             return super()._generate_single_turn(prompt_ids, images, multimodal_fields, num_generations, *rest, **more)
+        longest = self.max_completion_length or 1  # GRPOConfig's annotation allows None, its use does not
         known = {tuple(ids): place for place, ids in reversed(list(enumerate(prompt_ids)))}
         # Seeds come from torch's generator: each process has its own, and a checkpoint brings it back.
         seeds = torch.randint(2**62, (len(prompt_ids),)).tolist()
         batch = [
-            Sequence(known[tuple(ids)], place, seed, self.max_completion_length)
+            Sequence(known[tuple(ids)], place, seed, longest)
             for place, (ids, seed) in enumerate(zip(prompt_ids, seeds, strict=True))
         ]
-        sampling = SamplingConfig(
-            temperature=self.temperature, top_p=self.top_p, max_tokens=self.max_completion_length
-        )
+        sampling = SamplingConfig(temperature=self.temperature, top_p=self.top_p, max_tokens=longest)
         model = self.accelerator.unwrap_model(self.model_wrapped)
         training = model.training
         model.eval()

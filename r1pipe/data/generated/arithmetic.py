@@ -24,18 +24,19 @@ SOURCE = "generated/arithmetic"
 SPLITS = ("train", "heldout", "range")
 
 # Operand values that no train or heldout problem uses (an intermediate result may take them).
-RESERVED = frozenset({14, 27, 33, 46, 58, 71, 86, 93})
+RESERVED = frozenset({14, 27, 33, 46, 58, 65})
 LOW = 2  # the smallest operand; the smallest running total is 1
 # level -> (terms of the chain, largest operand, largest running total). 1 to 4 grow longer and fit the embedded
-# base; 5 has operands to 99 and totals of three digits, and strains it.
+# base; 5 has larger operands and totals of three digits, and strains it.
 LEVELS: dict[int, tuple[int, int, int]] = {
     1: (2, 49, 99),
     2: (3, 49, 99),
     3: (4, 49, 99),
     4: (5, 49, 99),
-    5: (3, 99, 199),
+    5: (3, 69, 139),
 }
-LEVEL_WEIGHTS = {1: 0.1, 2: 0.2, 3: 0.25, 4: 0.2, 5: 0.25}
+LEVEL_WEIGHTS = {1: 0.1, 2: 0.2, 3: 0.25, 4: 0.25, 5: 0.2}
+DOCUMENT_WEIGHTS = {1: 0.15, 2: 0.2, 3: 0.2, 4: 0.15, 5: 0.3}  # pretraining text has more of the hard facts
 FORGOTTEN = 0.8  # share of the slips at a carry that forget it
 HARD, EASY = 1.7, 0.4  # how the rate of wrong steps is spread: with a carry, without
 HELDOUT_IN = 8  # one problem in eight is held out
@@ -242,10 +243,10 @@ def documents(
     """An endless stream of noisy pretraining documents on train problems: worked sums, bare sums, chats.
 
     levels: which levels (default: all, weighted); high: only problems whose operands are at most this (a
-    curriculum starts low). About a third are bare facts, a third plain worked text, a third ChatML; half of the
-    last use the think and answer tags.
+    curriculum starts low). A quarter are bare facts, three tenths plain worked text, the rest ChatML; a third of
+    those use the think and answer tags.
     """
-    weights = _check("train", levels, ("en", "zh"))
+    weights = {k: DOCUMENT_WEIGHTS[k] for k in _check("train", levels, ("en", "zh"))}
     rng = _rng("arithmetic.documents", VERSION, seed)
     keys, values = list(weights), list(weights.values())
 
@@ -270,7 +271,7 @@ def documents(
         asked = wording.question(rng, problem, language, story=0.5)
         if kind < 0.55:
             yield f"{asked}\n{wording.join(sentences)}\n{wording.final(rng, answer, language)}"
-        elif kind < 0.78:
+        elif kind < 0.71:
             yield wording.chat(asked, wording.response(wording.join(sentences), str(answer)))
         elif kind < 0.95:
             yield wording.chat(asked, f"{wording.join(sentences)}\n{wording.final(rng, answer, language)}")
