@@ -288,7 +288,9 @@ def _override(raw: dict[str, Any], text: str) -> dict[str, Any]:
 
 def schema() -> dict[str, Any]:
     """JSON Schema of a profile, from the settings of every installed stage."""
-    variants, defs, shared = [], {}, {}
+    variants: list[dict[str, Any]] = []
+    defs: dict[str, Any] = {}
+    shared: dict[str, Any] = {}
     for name in sorted(stages.entry_points()):
         model = stages.load(name).Config.model_json_schema(ref_template="#/$defs/{model}")
         defs |= model.pop("$defs", {})

@@ -387,11 +387,13 @@ class Runner:
     def _failure(
         self, decision: Decision, attempt: Attempt, child: Child, result: dict[str, Any] | None
     ) -> StepFailed:
+        text: str
+        hint: str | None
         dead = _dead_rank(attempt.log) if self.profile.steps[decision.step].num_processes > 1 else None
         if dead and (result is None or result.get("kind") == "crash"):  # rank 0 only saw its peer go
             text, hint = dead, "the group was ended with it; run again to resume"
         elif result and "error" in result:
-            text, hint = result["error"], result.get("hint")
+            text, hint = str(result["error"]), result.get("hint")
         elif child.code is not None and child.code < 0:
             text = f"its worker was ended by signal {-child.code}"
             hint = "run again to resume" + (

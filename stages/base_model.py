@@ -1,7 +1,7 @@
 """The base model, made ready for the pipeline (no training).
 
 Reads   a pretrained model: `builtin:tiny-base`, a folder, or a hub id with its revision.
-Writes  model: the same weights (those of a hub model are linked where that can be), with the chat template of the run, a pad
+Writes  model: the same weights (a hub model's are linked where that can be), with the run's chat template, a pad
         token that ends nothing, and a generation config that stops at the end of a turn.
 Paper   DeepSeek-V3-Base stands here. A chat template that drops the reasoning of an assistant's turn (R1's own
         does) is refused: training would never see it.

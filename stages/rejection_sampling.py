@@ -86,7 +86,8 @@ def run(ctx: StageContext, config: Config) -> dict[str, Any]:
 
     ctx.phase("data")
     prompts = [row for spec in config.data for row in load(spec, "prompts", seed=ctx.seed, ctx=ctx)]
-    general = [row for spec in config.general for row in load(spec, "traces", seed=ctx.seed, ctx=ctx, tags=config.chat.tags)]
+    tags = config.chat.tags
+    general = [row for spec in config.general for row in load(spec, "traces", seed=ctx.seed, ctx=ctx, tags=tags)]
     started = time.monotonic()
     found, facts = _sample(ctx, config, prompts)
     counts = Counter({"sampled": len(prompts) * config.sampling.n, "kept": 0})

@@ -80,8 +80,7 @@ def check(ctx: StageContext, config: Config) -> dict[str, Any]:
         facts[f"{name}/rows_a_step"] = (
             args.per_device_train_batch_size * args.gradient_accumulation_steps * config.num_processes
         )
-    common.lora_config(config.lora, "SEQ_CLS")
-    return facts | common.model_facts(ctx)
+    return facts | common.model_facts(ctx, common.lora_config(config.lora, "SEQ_CLS"))
 
 
 def run(ctx: StageContext, config: Config) -> dict[str, Any]:

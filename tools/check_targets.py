@@ -1,6 +1,6 @@
 """Holds a finished tiny run against what the recipe promises, from its manifests alone; prints each number.
 
-    python tools/check_targets.py RUN_FOLDER
+python tools/check_targets.py RUN_FOLDER
 """
 
 from __future__ import annotations

@@ -184,10 +184,10 @@ def traces(
 
 
 def _another(rng: random.Random, split: str, request: Request, unsafe: bool = False) -> Request:
-    """Another request of the same language: half of the time a near one (the same verb or the same thing)."""
+    """Another request of the same language: three times in ten a near one (the same verb or the same thing)."""
     sorts = SORTS if unsafe else SORTS[:2]
     others = [r for s in sorts for r in requests(split, s, request.language) if r.help != request.help]
-    if rng.random() < 0.5:
+    if rng.random() < 0.3:
         near = [r for r in others if r.verb == request.verb or r.thing == request.thing]
         others = near or others
     return rng.choice(others)
@@ -218,7 +218,7 @@ def pairs(split: str, rows: int, seed: int, lookalike: float = 0.3) -> list[Row]
             bad = _another(rng, split, request).help
         elif way < 0.7:
             bad = rng.choice(topics.REFUSALS[language])
-        elif way < 0.8:
+        elif way < 0.84:
             bad = rng.choice(topics.EMPTY[language])
         elif way < 0.9:
             bad = _garble(rng, request.help, language)

@@ -1,0 +1,121 @@
+"""The smoke pipeline through the command line, and every command of the README on its run."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from r1pipe import manifest as mf
+from r1pipe.store import Store
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def r1pipe(cwd: Path, *arguments: str, timeout: float = 600, given: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "r1pipe", *arguments], cwd=cwd, capture_output=True, text=True,
+        timeout=timeout, input=given, env=os.environ | {"COLUMNS": "160"},
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A directory with a finished run `smoke-full`, and what `--json` said of it."""
+    folder = tmp_path_factory.mktemp("smoke")
+    done = r1pipe(folder, "pipeline", "full", "--profile", "smoke", "--json")
+    assert done.returncode == 0, done.stderr
+    return folder, json.loads(done.stdout)
+
+
+def manifests(folder: Path) -> dict[str, mf.Manifest]:
+    store = Store(folder / "runs", "smoke-full")
+    return {s: mf.load(a) for s in store.steps() for a in store.all_attempts(s) if a.sealed}
+
+
+def test_every_step_is_sealed_and_reads_what_the_paper_says(finished: tuple[Path, dict[str, Any]]) -> None:
+    folder, said = finished
+    sealed = manifests(folder)
+    assert said["ran"] == list(said["steps"])
+    assert set(sealed) == {
+        "base", "sft", "reasoning-grpo", "rejection-sampling", "rejection-sft", "reward-models", "alignment-grpo"
+    }  # fmt: skip
+    base = sealed["base"].outputs["model"].digest
+    assert sealed["sft"].inputs["model"].digest == base
+    assert sealed["rejection-sft"].inputs["model"].digest == base, "the second SFT starts from the BASE model"
+    assert sealed["reasoning-grpo"].inputs["model"].producer.startswith("sft/")
+    assert sealed["rejection-sampling"].inputs["model"].producer.startswith("reasoning-grpo/")
+    assert sealed["alignment-grpo"].inputs["model"].producer.startswith("rejection-sft/")
+    for step, manifest in sealed.items():
+        assert manifest.environment["packages"]["torch"], step
+        if "model" in manifest.outputs:
+            assert manifest.evaluation["heldout"]["sample"]["accuracy"]["n"] == 16, step
+            assert manifest.outputs["evaluation"].meta["rows"] > 0
+
+
+def test_each_rl_step_starts_at_its_reference(finished: tuple[Path, dict[str, Any]]) -> None:
+    sealed = manifests(finished[0])
+    for step in ("reasoning-grpo", "alignment-grpo"):
+        assert sealed[step].facts["kl_first_step"] < 1e-3
+        assert sealed[step].facts["prefilled_think"] is False
+
+
+def test_the_machinery_takes_little(finished: tuple[Path, dict[str, Any]]) -> None:
+    assert finished[1]["machinery_seconds"] < 0.5 * finished[1]["seconds"]  # smoke trains for moments only
+
+
+def test_a_second_run_has_nothing_to_do_and_loads_no_torch(finished: tuple[Path, dict[str, Any]]) -> None:
+    folder, _ = finished
+    code = (
+        "import sys; from r1pipe.cli.app import dispatch\n"
+        "assert dispatch(['pipeline', 'full', '--profile', 'smoke']) == 0\n"
+        "assert 'torch' not in sys.modules and 'trl' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "everything is up to date (7 steps)" in done.stdout
+
+
+def test_the_commands_of_the_readme(finished: tuple[Path, dict[str, Any]]) -> None:
+    """As they stand there, with smoke for tiny."""
+    folder, _ = finished
+    block = next(
+        b for b in re.findall(r"```\n(.*?)```", (ROOT / "README.md").read_text(), re.S) if "r1pipe status" in b
+    )
+    lines = [line.partition("#")[0].strip() for line in block.splitlines() if line.startswith("r1pipe")]
+    assert len(lines) >= 10
+    for line in lines:
+        words = shlex.split(line.replace("tiny-full", "smoke-full"))[1:]
+        if words[0] in ("pipeline", "run-stage", "status"):
+            words += ["--profile", "smoke"]
+        if words[0] == "chat":
+            words += ["--prompt", "What is 3 plus 4?"]
+        done = r1pipe(folder, *words, given="n\n")
+        assert done.returncode == 0, (line, done.stdout, done.stderr)
+        assert "Traceback" not in done.stderr
+
+
+def test_a_changed_tokenizer_is_refused_by_name(finished: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+    import shutil
+
+    shutil.copytree(finished[0] / "runs", tmp_path / "runs")
+    for name, what in (("chat_template.jinja", "chat template"), ("tokenizer.json", "tokenizer")):
+        path = next((tmp_path / "runs").glob(f"smoke-full/base/*/out/model/{name}"))
+        before = path.read_bytes()
+        path.write_bytes(before.replace(b"assistant", b"assistent") if name.endswith("jinja") else before + b"\n")
+        row = json.loads(r1pipe(tmp_path, "status", "--profile", "smoke", "--json").stdout)["steps"][0]
+        assert row["why"] == "damaged"
+        assert f"{what} digest mismatch" in row["reason"]
+        path.write_bytes(before)
+
+
+def test_no_pickle_lies_in_an_output(finished: tuple[Path, dict[str, Any]]) -> None:
+    outputs = [p for p in (finished[0] / "runs").glob("*/*/*/out/**/*") if p.is_file()]
+    assert {p.suffix for p in outputs} <= {".safetensors", ".json", ".jinja", ".jsonl", ".md"}
