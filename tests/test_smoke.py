@@ -6,8 +6,11 @@ import json
 import os
 import re
 import shlex
+import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -103,8 +106,6 @@ def test_the_commands_of_the_readme(finished: tuple[Path, dict[str, Any]]) -> No
 
 
 def test_a_changed_tokenizer_is_refused_by_name(finished: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
-    import shutil
-
     shutil.copytree(finished[0] / "runs", tmp_path / "runs")
     for name, what in (("chat_template.jinja", "chat template"), ("tokenizer.json", "tokenizer")):
         path = next((tmp_path / "runs").glob(f"smoke-full/base/*/out/model/{name}"))
@@ -114,6 +115,43 @@ def test_a_changed_tokenizer_is_refused_by_name(finished: tuple[Path, dict[str, 
         assert row["why"] == "damaged"
         assert f"{what} digest mismatch" in row["reason"]
         path.write_bytes(before)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_grpo_step_ends_with_the_same_weights(
+    finished: tuple[Path, dict[str, Any]], tmp_path: Path, how: signal.Signals
+) -> None:
+    """Killed after its first checkpoint, it goes on from there to the digests of the run that was left alone."""
+    (tmp_path / "runs" / "smoke-full").mkdir(parents=True)
+    for step in ("base", "sft"):
+        shutil.copytree(finished[0] / "runs" / "smoke-full" / step, tmp_path / "runs" / "smoke-full" / step)
+    command = [sys.executable, "-P", "-m", "r1pipe", "run-stage", "reasoning-grpo", "--profile", "smoke"]
+    child = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until = time.monotonic() + 120
+    marks = "smoke-full/reasoning-grpo/*/work/checkpoints/checkpoint-2/complete.json"
+    while not list((tmp_path / "runs").glob(marks)) and time.monotonic() < until:
+        time.sleep(0.01)
+    child.send_signal(how)
+    assert child.wait(timeout=30) == (-9 if how == signal.SIGKILL else 130)
+    assert not list((tmp_path / "runs").glob("smoke-full/reasoning-grpo/*/manifest.json"))
+    status = r1pipe(tmp_path, "status", "--profile", "smoke", "--json")
+    row = next(r for r in json.loads(status.stdout)["steps"] if r["step"] == "reasoning-grpo")
+    assert row["action"] == "resume"
+    assert "goes on from checkpoint-2" in row["reason"]
+    done = r1pipe(tmp_path, "run-stage", "reasoning-grpo", "--profile", "smoke", "--json")
+    assert done.returncode == 0, done.stderr
+    sealed = mf.load(Store(tmp_path / "runs", "smoke-full").all_attempts("reasoning-grpo")[0])
+    assert sealed.facts["resumed_from_step"] == 2
+    left_alone = manifests(finished[0])["reasoning-grpo"]
+    assert sealed.outputs["model"].digest == left_alone.outputs["model"].digest
+    assert sealed.outputs["evaluation"].digest == left_alone.outputs["evaluation"].digest
+
+
+def test_r1_zero(finished: tuple[Path, dict[str, Any]]) -> None:
+    """RL straight on the base: a run of its own."""
+    done = r1pipe(finished[0], "pipeline", "zero", "--profile", "smoke", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["ran"] == ["base", "zero-grpo"]
 
 
 def test_no_pickle_lies_in_an_output(finished: tuple[Path, dict[str, Any]]) -> None:
