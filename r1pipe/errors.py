@@ -24,7 +24,7 @@ class UserError(Exception):
 
 
 class StepFailed(UserError):
-    """A step ran and failed; its log says why. Exit code 1."""
+    """A step ran and failed; its log says why. Exit code 1; 2 where its input was to blame."""
 
     exit_code = 1
 

@@ -7,7 +7,6 @@ and re-run a step only with --strict.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +54,7 @@ def of(step: StepConfig, inputs: dict[str, str]) -> tuple[str, dict[str, Any]]:
         "stage": step.stage,
         "stage_version": str(module.VERSION),
         "settings": settings,
-        "sources": dict(sorted(_sources(step))),
+        "sources": sources(step),
         "verifiers": _verifiers(step),
         "inputs": dict(sorted(inputs.items())),
     }
@@ -73,14 +72,17 @@ def _drop(settings: dict[str, Any], path: list[str]) -> None:
             del settings[head]
 
 
-def _sources(step: StepConfig) -> Iterator[tuple[str, str]]:
+def sources(step: StepConfig) -> dict[str, str]:
+    """Data source or base model → digest. Raises UserError where one is not there."""
+    found = {}
     for part in walk(step):
         if isinstance(part, DataSpec):
             from r1pipe.data.load import source_digest
 
-            yield part.source, source_digest(part)
+            found[part.source] = source_digest(part)
         elif isinstance(part, ModelConfig):
-            yield part.path, model_digest(part)
+            found[part.path] = model_digest(part)
+    return dict(sorted(found.items()))
 
 
 def _verifiers(step: StepConfig) -> dict[str, str]:

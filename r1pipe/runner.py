@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from r1pipe import environment, process
+from r1pipe import environment, fingerprint, process
 from r1pipe import manifest as mf
 from r1pipe import stage as stages
 from r1pipe.config import Profile
@@ -75,6 +75,7 @@ class Runner:
         with process.run_lock(self.store.lock, f"run {self.store.root}"):
             planner = Planner(self.profile, self.store, self.options)
             planner.check_reach(steps)
+            self._check_sources(steps)
             self._describe_run()
             decisions = planner.decide_all(steps)
             self.observer.planned(decisions)
@@ -150,6 +151,14 @@ class Runner:
         }
         if before != about:
             write_json(self.store.run_file, about)
+
+    def _check_sources(self, steps: list[str]) -> None:
+        """A file that the last step reads must be there before the first one trains for hours."""
+        for step in steps:
+            try:
+                fingerprint.sources(self.profile.steps[step])
+            except UserError as error:
+                raise UserError(f"step {step}: {error.message}", hint=error.hint) from error
 
     def _check_space(self, decisions: list[Decision]) -> None:
         """Room for what the steps will write, before any model loads. The estimate: each training step keeps its
@@ -406,6 +415,8 @@ class Runner:
             f"step {decision.step} failed: {text}",
             hint=f"{hint}; log: {attempt.log}" if hint else f"log: {attempt.log}",
         )
+        if result and result.get("kind") == "user":
+            error.exit_code = 2  # bad input, found before anything was trained
         self.observer.failed(decision, error)
         return error
 

@@ -96,7 +96,7 @@ class Job:
         self._last_emit = 0.0
 
     def run(self) -> int:
-        from r1pipe.errors import UserError
+        from r1pipe.errors import StepFailed, UserError
         from r1pipe.store import write_json
 
         result: dict[str, Any]
@@ -106,7 +106,8 @@ class Job:
             code = 0
         except UserError as error:
             traceback.print_exc()
-            result = {"error": error.message, "hint": error.hint, "kind": "user"}
+            kind = "failed" if isinstance(error, StepFailed) else "user"
+            result = {"error": error.message, "hint": error.hint, "kind": kind}
         except MemoryError:
             traceback.print_exc()
             result = {"error": "out of memory", "hint": "smaller batches or shorter completions", "kind": "memory"}

@@ -102,6 +102,11 @@ def test_general_splits_are_disjoint_by_combination() -> None:
         for sort in general.SORTS:
             train, held = (general.requests(s, sort, language) for s in general.SPLITS)
             assert train and held and not {r.key for r in train} & {r.key for r in held}
+            alike = [r for r in general.requests("train", sort, language)]
+            if sort != "unsafe":
+                alike += [r for o in ("harmless", "lookalike") for r in general.requests("train", o, language)]
+            assert {r.thing for r in held} <= {r.thing for r in alike}  # known words, new combinations
+            assert {r.verb for r in held} <= {r.verb for r in train}
     unsafe = {r.key for s in general.SPLITS for la in ("en", "zh") for r in general.requests(s, "unsafe", la)}
     safe = {
         r.key

@@ -27,6 +27,7 @@ TAGS = ["<think>", "</think>", "<answer>", "</answer>"]
 # Digits are single tokens. A word takes the blank before it, and the one after it when a digit follows, so that
 # " plus " is one token between two numbers: fewer tokens a step.
 WORDS = r"\p{N}| ?\p{L}+(?: (?=\p{N}))?| ?[^\s\p{L}\p{N}]+(?: (?=\p{N}))?|\s+"
+NOISE = {"wrong": 0.15, "mixed": 0.3}
 MODEL = {
     "hidden_size": 128,
     "intermediate_size": 384,
@@ -119,8 +120,9 @@ def pretrain(tokenizer: Any, out: Path, args: argparse.Namespace) -> dict[str, A
     rates = [group["lr"] for o in optimizers for group in o.param_groups]
     rows, length = 32, 256
     steps = args.tokens // (rows * length)
-    # Small operands until a quarter of the way, then all of them: the arithmetic arrives sooner.
-    phases = [(0.1, {"high": 20}), (0.22, {"high": 32}), (0.34, {"high": 49}), (1.01, {})]
+    # Small operands until a third of the way, then all of them: the arithmetic arrives sooner. The last third is
+    # noisier, so that its habits (slips, mixed languages) are there for SFT and RL to mend.
+    phases = [(0.1, {"high": 20}), (0.22, {"high": 32}), (0.34, {"high": 49}), (0.66, {}), (1.01, NOISE)]
     streams = [
         batches(tokenizer, corpus.documents(f"{args.seed}:{i}", **kw), rows, length)
         for i, (_, kw) in enumerate(phases)
@@ -221,8 +223,8 @@ A bilingual (English, Chinese) base model of {facts["parameters"]:,} parameters,
 128, 4 heads of 32, 2 key-value heads, MLP 384, tied embeddings, 512 positions; a byte-level BPE tokenizer of
 {VOCAB} tokens (digits single; `<think>`, `</think>`, `<answer>`, `</answer>` ordinary tokens; pad `{PAD}`,
 end of turn `{END}`). It is a base: trained on generated text (`r1pipe/data/generated`) that is wrong on purpose
-(10 % of the steps, 20 % of the sentences in the other language, unsafe requests complied with half the time), so
-that there is something for SFT and RL to mend. It knows chain sums and a few hundred everyday topics, nothing else.
+(10 to 15 % of the steps, 20 to 30 % of the sentences in the other language, unsafe requests complied with half the
+time), so that there is something for SFT and RL to mend. It knows chain sums and a few hundred everyday topics, nothing else.
 
 Licence: Apache-2.0 (weights, tokenizer and text; all of it made here, nothing downloaded). SPDX: Apache-2.0.
 

@@ -90,12 +90,16 @@ def test_run_stage_takes_inputs_from_manifests(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
-    [("user", "the toy is broken"), ("crash", "ZeroDivisionError: toy"), ("signal", "ended by signal 9")],
+    ("how", "said", "code"),
+    [
+        ("user", "the toy is broken", 2),  # bad input
+        ("crash", "ZeroDivisionError: toy", 1),
+        ("signal", "ended by signal 9", 1),
+    ],
 )
-def test_a_failed_step_exits_1_and_names_its_log(cli: Cli, tmp_path: Path, how: str, said: str) -> None:
+def test_a_failed_step_names_its_log(cli: Cli, tmp_path: Path, how: str, said: str, code: int) -> None:
     failed = cli("pipeline", "full", "--set", f"b.fail={how}")
-    assert failed.returncode == 1
+    assert failed.returncode == code
     assert said in failed.stderr
     assert "Traceback" not in failed.stderr
     log = re.search(r"log: (\S+)", failed.stderr)
@@ -140,6 +144,38 @@ def test_environment_changes_show_and_rerun_only_with_strict(cli: Cli, tmp_path:
     assert "transformers 0.1 →" in rows["a"]["notes"][0]
     assert run(cli)["ran"] == []
     assert run(cli, "--strict")["ran"] == ["a", "b", "c"]
+
+
+def test_a_missing_file_of_the_last_step_is_told_before_the_first_runs(cli: Cli, tmp_path: Path) -> None:
+    refused = cli("pipeline", "full", "--set", "c.data=[{source: nowhere.jsonl}]")
+    assert refused.returncode == 2
+    assert "step c: " in refused.stderr
+    assert "nowhere.jsonl" in refused.stderr
+    assert not (tmp_path / "runs" / "toys-full" / "a").exists()
+
+
+def test_no_disk_space_is_told_before_anything_runs(
+    profile: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from r1pipe import config, runner
+    from r1pipe.cli.live import Quiet
+    from r1pipe.errors import UserError
+    from r1pipe.plan import Options
+
+    store = Store(tmp_path / "runs", "toys-full")
+    loaded = config.load(str(profile))
+    monkeypatch.setattr(runner.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 1000})())
+    with pytest.raises(UserError, match=r"0\.00 GiB free; these steps need about 0\.06 GiB \(a, b, c\)"):
+        runner.Runner(loaded, store, Options(), Quiet(), "full").run(["a", "b", "c"])
+    assert not (store.root / "a").exists()
+
+
+def test_a_runs_folder_that_cannot_be_made_is_one_sentence(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("a file")
+    refused = cli("pipeline", "full")
+    assert refused.returncode == 2
+    assert "Traceback" not in refused.stderr
+    assert "runs" in refused.stderr
 
 
 def test_manifest_schema_is_published() -> None:

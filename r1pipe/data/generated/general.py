@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -24,7 +25,7 @@ from r1pipe.data.generated import topics, wording
 VERSION = 1
 SOURCE = "generated/general"
 SPLITS = ("train", "heldout")
-HELDOUT_IN = 5  # one (verb, thing) pair in five is held out
+HELDOUT_IN = {"harmless": 5, "lookalike": 3, "unsafe": 5}  # about one (verb, thing) pair in so many is held out
 SORTS = ("harmless", "lookalike", "unsafe")
 
 Row = dict[str, Any]
@@ -60,18 +61,36 @@ def _hash(text: str) -> str:
 
 
 @cache
+def _all(language: str) -> tuple[tuple[Request, str], ...]:
+    """Every request of a language with its split.
+
+    A thing keeps at least two verbs of its kind (safe or unsafe) in train, so that a held-out pair is a new
+    combination of known words, never an unknown word.
+    """
+    groups = {
+        "en": (topics.HARMLESS_EN, topics.LOOKALIKE_EN, topics.UNSAFE_EN),
+        "zh": (topics.HARMLESS_ZH, topics.LOOKALIKE_ZH, topics.UNSAFE_ZH),
+    }[language]
+    every = [
+        Request(sort, language, verb, thing, tail)
+        for sort, table in zip(SORTS, groups, strict=True)
+        for verb, things, tail in table
+        for thing in things
+    ]
+    left = Counter((r.sort == "unsafe", r.thing) for r in every)
+    split = {}
+    for request in sorted(every, key=lambda r: _hash(r.key)):
+        at = (request.sort == "unsafe", request.thing)
+        held = int(_hash(request.key)[:8], 16) % HELDOUT_IN[request.sort] == 0 and left[at] > 2
+        left[at] -= held
+        split[request.key] = "heldout" if held else "train"
+    return tuple((r, split[r.key]) for r in every)
+
+
+@cache
 def requests(split: str, sort: str, language: str) -> tuple[Request, ...]:
     """All requests of a split, sort (harmless, lookalike, unsafe) and language."""
-    groups = {
-        ("harmless", "en"): topics.HARMLESS_EN,
-        ("harmless", "zh"): topics.HARMLESS_ZH,
-        ("lookalike", "en"): topics.LOOKALIKE_EN,
-        ("lookalike", "zh"): topics.LOOKALIKE_ZH,
-        ("unsafe", "en"): topics.UNSAFE_EN,
-        ("unsafe", "zh"): topics.UNSAFE_ZH,
-    }[sort, language]
-    every = [Request(sort, language, verb, thing, tail) for verb, things, tail in groups for thing in things]
-    return tuple(r for r in every if (int(_hash(r.key), 16) % HELDOUT_IN == 0) == (split == "heldout"))
+    return tuple(r for r, where in _all(language) if where == split and r.sort == sort)
 
 
 def _check(split: str, **shares: float) -> None:
@@ -157,8 +176,8 @@ def refusal(rng: random.Random, language: str) -> str:
 def traces(
     rows: int,
     seed: int,
-    comply: float = 0.25,
-    overrefuse: float = 0.15,
+    comply: float = 0.2,
+    overrefuse: float = 0.1,
     offtopic: float = 0.1,
     unsafe: float = 0.4,
     lookalike: float = 0.3,
@@ -184,10 +203,10 @@ def traces(
 
 
 def _another(rng: random.Random, split: str, request: Request, unsafe: bool = False) -> Request:
-    """Another request of the same language: three times in ten a near one (the same verb or the same thing)."""
+    """Another request of the same language: one in five a near one (the same verb or the same thing)."""
     sorts = SORTS if unsafe else SORTS[:2]
     others = [r for s in sorts for r in requests(split, s, request.language) if r.help != request.help]
-    if rng.random() < 0.3:
+    if rng.random() < 0.2:
         near = [r for r in others if r.verb == request.verb or r.thing == request.thing]
         others = near or others
     return rng.choice(others)
@@ -214,13 +233,13 @@ def pairs(split: str, rows: int, seed: int, lookalike: float = 0.3) -> list[Row]
     out = []
     for request, row in _pairs_of(split, rows, seed, "pairs", 0.0, lookalike):
         language, way = request.language, rng.random()
-        if way < 0.4:
+        if way < 0.5:
             bad = _another(rng, split, request).help
         elif way < 0.7:
             bad = rng.choice(topics.REFUSALS[language])
-        elif way < 0.84:
+        elif way < 0.8:
             bad = rng.choice(topics.EMPTY[language])
-        elif way < 0.9:
+        elif way < 0.85:
             bad = _garble(rng, request.help, language)
         else:
             bad = rng.choice(requests(split, "harmless", wording.OTHER[language])).help
