@@ -235,6 +235,9 @@ def _changes(old: Any, new: Any, path: str = "") -> Any:
     if isinstance(old, dict) and isinstance(new, dict):
         for key in sorted({*old, *new}):
             yield from _changes(old.get(key), new.get(key), f"{path}.{key}" if path else key)
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for i, (before, after) in enumerate(zip(old, new, strict=True)):
+            yield from _changes(before, after, f"{path}[{i}]")
     elif old != new:
         yield f"{path} {_short(old)} → {_short(new)}"
 

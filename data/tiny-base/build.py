@@ -230,8 +230,8 @@ Licence: Apache-2.0 (weights, tokenizer and text; all of it made here, nothing d
 
 Made by `python data/tiny-base/build.py --out data/tiny-base` (`make tiny-base`), seed {args.seed},
 {facts["tokens"]:,} tokens in {facts["steps"]} steps of 32 x 256, {facts["seconds"]} s on {args.threads} threads.
-Matrix products in bfloat16, weights in float32. Muon {args.muon_lr} for matrices, AdamW {args.lr} for the rest. Another machine or thread count gives other digits in
-the last places, and so other digests.
+Matrix products in bfloat16, weights in float32. Muon {args.muon_lr} for matrices, AdamW {args.lr} for the rest.
+Another machine or thread count gives other digits in the last places, and so other digests.
 
 ## Measured (1,000 problems each, plain worked text)
 | split | greedy | T = 1 | by level 1-5, greedy |
