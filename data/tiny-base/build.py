@@ -224,7 +224,8 @@ A bilingual (English, Chinese) base model of {facts["parameters"]:,} parameters,
 {VOCAB} tokens (digits single; `<think>`, `</think>`, `<answer>`, `</answer>` ordinary tokens; pad `{PAD}`,
 end of turn `{END}`). It is a base: trained on generated text (`r1pipe/data/generated`) that is wrong on purpose
 (10 to 15 % of the steps, 20 to 30 % of the sentences in the other language, unsafe requests complied with half the
-time), so that there is something for SFT and RL to mend. It knows chain sums and a few hundred everyday topics, nothing else.
+time), so that there is something for SFT and RL to mend.
+It knows chain sums and a few hundred everyday topics, nothing else.
 
 Licence: Apache-2.0 (weights, tokenizer and text; all of it made here, nothing downloaded). SPDX: Apache-2.0.
 
