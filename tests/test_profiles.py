@@ -241,9 +241,9 @@ def test_a_fixture_is_the_published_model(name: str) -> None:
 def test_every_step_of_a_profile_builds_its_real_configs(name: str, tmp_path: Path) -> None:
     """What the worker does for --dry-run, in this process (trl is imported once)."""
     profile = config.load(name)
-    fixture = runner._fixture(profile)
-    assert fixture is not None, "a profile needs a config.json under configs/models"
     for step, settings in profile.steps.items():
+        fixture = runner._fixture(profile, step)
+        assert fixture is not None, "a profile needs a config.json under configs/models"
         module = stages.load(settings.stage)
         policies = [port for port, spec in module.INPUTS.items() if spec.kind == POLICY]
         ctx = StageContext(

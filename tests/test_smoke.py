@@ -149,7 +149,7 @@ def test_a_killed_grpo_step_ends_with_the_same_weights(
 
 def test_r1_zero(finished: tuple[Path, dict[str, Any]]) -> None:
     """RL straight on the base: a run of its own."""
-    done = r1pipe(finished[0], "pipeline", "zero", "--profile", "smoke", "--json")
+    done = r1pipe(finished[0], "pipeline", "zero", "--profile", "smoke", "--run", "zero", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["ran"] == ["base", "zero-grpo"]
 

@@ -36,7 +36,7 @@ def test_status_tells_every_state(toys: Any) -> None:
     assert "no run yet" in out
     assert "3 never run" in out
     assert toys("run-stage", "a")[0] == 0
-    assert toys("run-stage", "b", "--set", "b.fail=user")[0] == 1
+    assert toys("run-stage", "b", "--set", "b.fail=user")[0] == 2
     code, out, _ = toys("status", "--set", "b.fail=user", "--why")
     assert "1 done, 1 failed, 1 never run" in out
     assert "the toy is broken" in out
@@ -60,7 +60,8 @@ def test_status_refuses_what_it_does_not_know(toys: Any) -> None:
 def test_prune_frees_work_and_keeps_results_logs_and_what_can_be_resumed(toys: Any, call: Any) -> None:
     store = toys.store
     assert toys("run-stage", "a")[0] == 0
-    toys("run-stage", "b", "--set", "b.fail=crash")  # superseded: the plan has no fail
+    toys("run-stage", "b", "--set", "b.fail=crash")
+    assert toys("run-stage", "a")[0] == 0  # the run is asked for without fail now: what b did is superseded
     gone = only(store, "b")
     (gone.path / "work").mkdir(exist_ok=True)
     (gone.path / "work" / "big.bin").write_bytes(b"x" * 5000)
