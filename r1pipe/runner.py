@@ -6,14 +6,10 @@ step and nothing needs to wait for them.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import re
 import shutil
-import subprocess
-import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -23,6 +19,7 @@ from r1pipe import manifest as mf
 from r1pipe import stage as stages
 from r1pipe.config import Profile
 from r1pipe.errors import StepFailed, UserError
+from r1pipe.launch import Child, Tail, dead_rank, last_line
 from r1pipe.plan import Action, Decision, Options, Planner
 from r1pipe.resources import configs_dir
 from r1pipe.settings import StepConfig
@@ -126,7 +123,10 @@ class Runner:
             for step, attempt in attempts.items():
                 while not child.poll() and not attempt.result.is_file():
                     time.sleep(0.05)
-                yield step, read_json(attempt.result) if attempt.result.is_file() else {"error": _tail(attempt.log)}
+                yield (
+                    step,
+                    read_json(attempt.result) if attempt.result.is_file() else {"error": last_line(attempt.log)},
+                )
         finally:
             child.end()
 
@@ -398,7 +398,7 @@ class Runner:
     ) -> StepFailed:
         text: str
         hint: str | None
-        dead = _dead_rank(attempt.log) if self.profile.steps[decision.step].num_processes > 1 else None
+        dead = dead_rank(attempt.log) if self.profile.steps[decision.step].num_processes > 1 else None
         if dead and (result is None or result.get("kind") == "crash"):  # rank 0 only saw its peer go
             text, hint = dead, "the group was ended with it; run again to resume"
         elif result and "error" in result:
@@ -409,7 +409,7 @@ class Runner:
                 " (signal 9 is often the out-of-memory killer)" if child.code == -9 else ""
             )
         else:
-            text, hint = f"its worker ended with code {child.code}: {_tail(attempt.log)}", None
+            text, hint = f"its worker ended with code {child.code}: {last_line(attempt.log)}", None
         append_json(attempt.attempts_log, {"event": "failed", "time": mf.now(), "error": text})
         error = StepFailed(
             f"step {decision.step} failed: {text}",
@@ -419,148 +419,6 @@ class Runner:
             error.exit_code = 2  # bad input, found before anything was trained
         self.observer.failed(decision, error)
         return error
-
-
-class Child:
-    """A worker process, and its group."""
-
-    def __init__(self, popen: subprocess.Popen[str], stage: str, threads: int | None, waiting: bool) -> None:
-        self.popen = popen
-        self.stage = stage
-        self.threads = threads
-        self.waiting = waiting
-        self.code: int | None = None
-
-    @classmethod
-    def start(
-        cls,
-        config: StepConfig,
-        log: Path | None,
-        *,
-        requests: Sequence[Path] = (),
-        waiting: bool = False,
-        solo: bool = False,
-    ) -> Child:
-        """Starts `python -m r1pipe.worker` (through accelerate launch for several processes, unless `solo`)."""
-        command = [sys.executable, "-P"]
-        if waiting:
-            command += ["-m", "r1pipe.worker", "--wait", config.stage]
-        elif (config.num_processes == 1 and config.accelerate is None) or solo:
-            command += ["-m", "r1pipe.worker", *map(str, requests)]
-        else:
-            command += ["-m", "accelerate.commands.launch", *launch_arguments(config)]
-            command += ["--module", "r1pipe.worker", *map(str, requests)]
-        out = log.open("ab") if log else subprocess.DEVNULL
-        try:
-            popen = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE if waiting else subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-                text=True,
-                env=_environment(config),
-                start_new_session=True,
-            )
-        finally:
-            if log:
-                out.close()  # type: ignore[union-attr]
-        return cls(popen, config.stage, config.threads, waiting)
-
-    def fits(self, config: StepConfig) -> bool:
-        return (
-            self.popen.poll() is None
-            and self.stage == config.stage
-            and self.threads == config.threads
-            and config.num_processes == 1
-            and config.accelerate is None
-        )
-
-    def assign(self, request: Path) -> None:
-        assert self.popen.stdin is not None
-        self.popen.stdin.write(f"{request}\n")
-        self.popen.stdin.close()
-        self.waiting = False
-
-    def dismiss(self) -> None:
-        """Ends a worker that waits; it has touched nothing."""
-        self.popen.kill()
-        self.popen.wait()
-
-    def poll(self) -> bool:
-        self.code = self.popen.poll()
-        return self.code is not None
-
-    def wait(self) -> int:
-        self.code = self.popen.wait()
-        return self.code
-
-    def end(self) -> None:
-        """Ends the worker and everything in its group."""
-        process.end_group(self.popen.pid)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.popen.wait(timeout=5)
-
-
-class Tail:
-    """New whole lines of a JSONL file that another process appends to."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.at = path.stat().st_size if path.is_file() else 0
-
-    def new(self) -> Iterator[dict[str, Any]]:
-        import json
-
-        if not self.path.is_file() or self.path.stat().st_size <= self.at:
-            return
-        with self.path.open("rb") as handle:
-            handle.seek(self.at)
-            for raw in handle:
-                if not raw.endswith(b"\n"):
-                    break
-                self.at += len(raw)
-                with contextlib.suppress(ValueError):
-                    yield json.loads(raw)
-
-
-def accelerate_file(name: str) -> Path:
-    """An accelerate file: `builtin:fsdp2`, or a path."""
-    if name.startswith("builtin:"):
-        path = configs_dir() / "accelerate" / f"{name.removeprefix('builtin:')}.yaml"
-        if not path.is_file():
-            known = sorted(f"builtin:{p.stem}" for p in path.parent.glob("*.yaml"))
-            raise UserError(f'there is no accelerate file "{name}" (known: {", ".join(known)})')
-        return path
-    path = Path(name)
-    if not path.is_file():
-        raise UserError(f"there is no accelerate file {path.absolute()}")
-    return path
-
-
-def launch_arguments(config: StepConfig) -> list[str]:
-    """Arguments of `accelerate launch` for a step."""
-    use_cpu = bool(getattr(config, "trainer", {}).get("use_cpu"))
-    name = config.accelerate or ("builtin:multi_cpu" if use_cpu else "builtin:multi_gpu")
-    arguments = ["--config_file", str(accelerate_file(name)), "--num_processes", str(config.num_processes)]
-    return [*arguments, "--main_process_port", "0"]
-
-
-def _environment(config: StepConfig) -> dict[str, str]:
-    threads = str(config.threads) if config.threads else None
-    return (
-        os.environ
-        | {
-            "R1PIPE_RUNNER_PID": str(os.getpid()),
-            "PYTHONSAFEPATH": "1",
-            "PYTHONUNBUFFERED": "1",
-            "HF_HUB_DISABLE_TELEMETRY": "1",
-            "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-            "TOKENIZERS_PARALLELISM": "false",
-            "PYTHONHASHSEED": "0",  # set order in libraries must not differ between two runs
-            "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
-        }
-        | ({"OMP_NUM_THREADS": threads} if threads else {})
-    )
 
 
 def _reading(inputs: dict[str, tuple[Decision, mf.Artifact]]) -> tuple[str | None, str | None]:
@@ -602,28 +460,3 @@ def _fixture(profile: Profile, step: str) -> Path | None:
         if ports[port].kind == POLICY:
             return _fixture(profile, source)
     return None
-
-
-def _tail(log: Path) -> str:
-    """The last line of a log that says something."""
-    if not log.is_file():
-        return "no log"
-    with log.open("rb") as handle:
-        handle.seek(max(0, log.stat().st_size - 4000))
-        lines = [line.strip() for line in handle.read().decode("utf-8", "replace").splitlines() if line.strip()]
-    return lines[-1][:300] if lines else "its log is empty"
-
-
-def _dead_rank(log: Path) -> str | None:
-    """`rank 1 died (signal 9)`, from what the launcher writes when one process of a group ends."""
-    if not log.is_file():
-        return None
-    text = log.read_text("utf-8", "replace")[-20000:]
-    cause = text.rpartition("Root Cause")[2] if "Root Cause" in text else text
-    found = re.search(r"rank\s*:\s*(\d+).*?exitcode\s*:\s*(-?\d+)", cause, re.DOTALL)
-    if not found:
-        return None
-    rank, code = int(found[1]), int(found[2])
-    said = re.findall(rf"r1pipe: rank {rank} failed: (.*)", text)
-    how = said[-1] if said else (f"signal {-code}" if code < 0 else f"exit code {code}")
-    return f"rank {rank} died ({how})"

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from r1pipe import config, runner
+from r1pipe import config, launch, runner
 from r1pipe import stage as stages
 from r1pipe.resources import configs_dir
 from r1pipe.settings import DataSpec, ModelConfig
@@ -199,13 +199,13 @@ def test_accelerate_takes_every_accelerate_file(name: str) -> None:
     from accelerate.commands.config.config_args import load_config_from_file
     from accelerate.commands.launch import _validate_launch_command, launch_command_parser
 
-    path = runner.accelerate_file(f"builtin:{name}")
+    path = launch.accelerate_file(f"builtin:{name}")
     assert path.read_text(encoding="utf-8").startswith("# ")
     loaded = load_config_from_file(str(path))
     wanted = {"single": "NO", "fsdp2": "FSDP", "zero2": "DEEPSPEED", "zero3": "DEEPSPEED"}.get(name, "MULTI_GPU")
     assert loaded.distributed_type.value == wanted
     step = config.load("qwen2.5-7b", [f"sft.accelerate=builtin:{name}", "sft.num_processes=4"]).steps["sft"]
-    arguments = [*runner.launch_arguments(step), "--module", "r1pipe.worker", "request.json"]
+    arguments = [*launch.launch_arguments(step), "--module", "r1pipe.worker", "request.json"]
     args, _, _ = _validate_launch_command(launch_command_parser().parse_args(arguments))
     assert args.num_processes == 4
     assert bool(args.use_fsdp) == (name == "fsdp2")
