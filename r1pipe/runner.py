@@ -209,7 +209,11 @@ class Runner:
             )
             result |= {
                 "evaluation": alone["evaluation"],
-                "counts": result["counts"] | alone["counts"],
+                "counts": {  # one name may be counted in both; a zero stays
+                    name: result["counts"].get(name, 0) + alone["counts"].get(name, 0)
+                    for name in [*result["counts"], *(n for n in alone["counts"] if n not in result["counts"])]
+                },
+                "facts": result["facts"] | alone["facts"],
                 "warnings": result["warnings"] + alone["warnings"],
                 "timing": result["timing"] | {"evaluate": alone["timing"]["evaluate"]},
             }

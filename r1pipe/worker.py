@@ -153,7 +153,13 @@ class Job:
         if request["mode"] == "evaluate":
             evaluation = self._evaluate(module, config, ctx)
             self._clock("evaluate", began)
-            return {"evaluation": evaluation, "counts": ctx.counts, "warnings": ctx.warnings, "timing": self.timing}
+            return {
+                "evaluation": evaluation,
+                "counts": ctx.counts,
+                "facts": ctx.facts,
+                "warnings": ctx.warnings,
+                "timing": self.timing,
+            }
         facts = module.check(ctx, config)
         ctx.facts.update(facts or {})
         if request["mode"] == "check":
