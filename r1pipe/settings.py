@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from r1pipe.chat import ChatConfig
 
@@ -99,12 +99,50 @@ class EvalConfig(Strict):
     keep_samples: int = Field(64, ge=0, description="Texts kept a set and mode.")
 
 
+class Gate(Strict):
+    """What a low score of one reward does to the rest of the row. Exactly one of `floor` and `cap`."""
+
+    below: float = Field(description="The gate closes where the score is below this.")
+    floor: float | None = Field(None, description="Closed: this is the row's whole reward (unsafe gets the floor).")
+    cap: float | None = Field(None, description="Closed: the other rewards add at most this (wrong caps the rest).")
+
+    @model_validator(mode="after")
+    def _one(self) -> Gate:
+        if (self.floor is None) == (self.cap is None):
+            raise ValueError("give exactly one of floor and cap")
+        return self
+
+
 class RewardPart(Strict):
     """One reward of a composition."""
 
-    weight: float = 1.0
-    kinds: list[str] | None = Field(None, description="Kinds of row it applies to (null: all).")
+    use: str | None = Field(
+        None,
+        description="The verifier (null: the one of the part's name): a built-in one, an installed entry point of "
+        'r1pipe.rewards, or "module:function" with --allow-code.',
+    )
+    weight: float = Field(1.0, allow_inf_nan=False, description="Factor of the score; 0 only logs it.")
+    schedule: list[tuple[float, float]] | None = Field(
+        None,
+        min_length=1,
+        description="[share of the steps, factor of the weight] points, linear between them: [[0, 0], [0.5, 1]].",
+    )
+    start: float = Field(0.0, ge=0, lt=1, description="Share of the steps after which it applies at all.")
+    role: Literal["primary", "auxiliary"] | None = Field(
+        None,
+        description="Auxiliary rewards help, they must not lead: over 40 % of the weight warns (null: by reward).",
+    )
+    kinds: list[str] | None = Field(None, description="Kinds of row it applies to (null: those of the reward).")
+    gate: Gate | None = Field(None, description="What a low score does to the rest of the row.")
     options: dict[str, Any] = Field({}, description="Options of the verifier.")
+
+    @field_validator("schedule", mode="after")
+    @classmethod
+    def _in_order(cls, value: list[tuple[float, float]] | None) -> list[tuple[float, float]] | None:
+        shares = [share for share, _ in value or ()]
+        if any(not 0 <= share <= 1 for share in shares) or sorted(set(shares)) != shares:
+            raise ValueError("the shares of the steps must rise from 0 to 1")
+        return value
 
 
 class StepConfig(Strict):

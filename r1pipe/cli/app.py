@@ -15,6 +15,8 @@ COMMANDS = {
     "run-stage": ("r1pipe.cli.run", "run_stage", "Run one step; its inputs come from manifests."),
     "status": ("r1pipe.cli.status", "status", "Each step: done, stale (and why), failed, never run."),
     "verify": ("r1pipe.cli.verify", "verify", "Digest every artifact of a run again; check the chain of manifests."),
+    "score": ("r1pipe.cli.score", "score", "A verdict on each row of a file, with the rewards of training."),
+    "preflight": ("r1pipe.cli.preflight", "preflight", "Check the rewards and the data of a profile before training."),
     "config": ("r1pipe.cli.configs", "app", "Profiles: list, show, copy, validate, schema."),
     "chat": ("r1pipe.cli.chat", "chat", "Talk to the model of any step."),
     "table": ("r1pipe.cli.run", "table", "The stage table of a run."),

@@ -16,6 +16,13 @@ from r1pipe.data.rows import Row, What
 
 Record = dict[str, Any]
 GOLDS = ("gold", "answer", "solution")
+# Columns that only some rewards read; they travel in the row's `extra`.
+EXTRAS = (
+    "nums", "numbers", "target", "use", "choices", "tests", "time_limit_s", "verification_info",
+    "instruction_id_list", "kwargs",
+)  # fmt: skip
+# Kinds of row that a reward judges by something else than a gold answer, or not for being right.
+WITHOUT_GOLD = frozenset({"general", "safety", "instructions", "countdown", "code"})
 ROLES = ("system", "user", "assistant", "tool")
 
 
@@ -44,6 +51,17 @@ def text(value: Any) -> str | None:
         parts = [t for t in map(text, value) if t]
         return ", ".join(parts) or None
     return str(value).strip() or None
+
+
+def kind_of(extra: Record) -> str | None:
+    """The kind that the extra columns of a row speak of; None where they speak of none."""
+    if "instruction_id_list" in extra:
+        return "instructions"
+    if "tests" in extra or "verification_info" in extra:
+        return "code"
+    if "target" in extra and ("nums" in extra or "numbers" in extra):
+        return "countdown"
+    return None
 
 
 def first(record: Record, *names: str) -> str | None:

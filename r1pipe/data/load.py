@@ -32,7 +32,7 @@ __all__ = ["Row", "datasets_digest", "load", "read_rows", "row_id", "source_dige
 GENERATED = "generated:"
 FIELDS = (
     "messages", "prompt", "completion", "question", "problem", "gold", "answer", "solution",
-    "chosen", "rejected", "response", "label", "kind", "language", "level", "reference", "id",
+    "chosen", "rejected", "response", "label", "kind", "language", "level", "reference", "id", *adapters.EXTRAS,
 )  # fmt: skip
 
 
@@ -151,8 +151,10 @@ def _finish(spec: DataSpec, what: What, record: dict[str, Any], row: Row) -> Row
     gold = row.get("gold")
     # A source with a column for answers is one of problems: a row without an answer is then of no use to a reward.
     problems = any(name in record for name in adapters.GOLDS)
-    kind = adapters.text(record.get("kind")) or spec.kind or ("math" if problems else "general")
-    if what == "prompts" and gold is None and kind not in ("general", "safety"):
+    extra = {name: record[name] for name in adapters.EXTRAS if record.get(name) not in (None, "", [])}
+    kind = adapters.text(record.get("kind")) or spec.kind or adapters.kind_of(extra)
+    kind = kind or ("math" if problems else "general")
+    if what == "prompts" and gold is None and kind not in adapters.WITHOUT_GOLD:
         raise adapters.Drop("no_gold")
     level = adapters.text(record.get("level"))
     own = record.get("id")
@@ -167,7 +169,9 @@ def _finish(spec: DataSpec, what: What, record: dict[str, Any], row: Row) -> Row
         "level": int(level) if level and re.fullmatch(r"\d+", level) else None,
         "reference": row.get("reference") or adapters.text(record.get("reference")),
         "source": Path(spec.source).name if is_local(spec.source) else spec.source,
-    } | ({"lookalike": record["lookalike"]} if isinstance(record.get("lookalike"), bool) else {})
+        **({"extra": extra} if extra else {}),
+        **({"lookalike": record["lookalike"]} if isinstance(record.get("lookalike"), bool) else {}),
+    }
 
 
 def source_digest(spec: DataSpec) -> str:

@@ -1,14 +1,13 @@
-"""Composes rewards: routing by the kind of row, weights, a start within the steps, and one callable for TRL.
+"""Composes rewards: routing by the kind of row, weights and their schedules, gates.
 
-TRL treats a None among several rewards as 0, and drops a row from its group only when every reward is None: so it
-gets one callable that logs its parts, and returns None when a part that applies is None.
+total = sum of weight x score over the parts that apply, then the gates:
+gate: {below: 0.5, floor: -1}   where this part scores below 0.5, the total is -1: unsafe gets the floor
+gate: {below: 1, cap: 0.2}      where this part scores below 1, all the others add at most 0.2: wrong caps the rest
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
-import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,10 @@ from r1pipe.rewards import registry
 from r1pipe.rewards.verdict import Context, Row, Verdict, Verifier
 from r1pipe.settings import RewardPart
 
-COLUMNS = ("id", "gold", "kind", "language", "level")  # row fields that reach TRL's rewards as columns
+# Row fields that reach TRL's rewards as columns; `extra` is a JSON text of those that only some rewards read.
+COLUMNS = ("id", "gold", "kind", "language", "level", "reference")
+MOST_AUXILIARY = 0.4  # share of the weight; above it the helpers lead
+_ACCURACY = registry.REGISTRY["accuracy"]
 Scores = dict[str, Verdict | None]  # None: the part does not apply
 
 
@@ -27,10 +29,7 @@ class Composer:
     """The rewards of a step.
 
     `prefilled`: the generation prompt opens the thinking (`chat.prefilled_think`), so the tag is put back in front.
-    `models`: reward name -> folder of its model. `total_steps`: what `start` is a share of (default: TRL's max_steps).
-    `shuffle`: a control that shuffles the totals within each group: neighbouring completions of one prompt, at most
-    `num_generations`.
-    `warn` takes sentences for the user.
+    `models`: reward name -> folder of its model. `warn` takes sentences for the user.
     Raises UserError for unknown names and options; reward models are loaded at their first use.
     """
 
@@ -41,31 +40,53 @@ class Composer:
         tags: Tags = Tags(),
         prefilled: bool = False,
         models: Mapping[str, Path] | None = None,
-        total_steps: int | None = None,
-        shuffle: bool = False,
-        num_generations: int | None = None,
-        seed: int = 0,
         warn: Callable[[str], None] = lambda text: None,
     ) -> None:
         registry.validate(parts)
-        self.parts, self.total_steps, self.shuffle, self.seed = dict(parts), total_steps, shuffle, seed
-        self.context = Context(tags, prefilled)
-        self.num_generations = num_generations
+        self.parts, self.context = dict(parts), Context(tags, prefilled)
         self._warn, self._warned = warn, set[str]()
-        self._checked = False  # the columns and rows of the first batch
-        self._start = {name: registry.options(name, part)[1] for name, part in parts.items()}
+        self._entries = {name: registry.of(name, part) for name, part in parts.items()}
+        # Kinds of answer that have a part of their own; `accuracy` leaves those rows to it.
+        routed = [n for n, found in self._entries.items() if found.correctness and found is not _ACCURACY]
+        self._taken = {kind for n in routed for kind in parts[n].kinds or self._entries[n].kinds or ()}
         self.verifiers: dict[str, Verifier] = {
             name: registry.build(name, part, self.context, (models or {}).get(name)) for name, part in parts.items()
         }
+        self._check_roles()
 
     def applies(self, name: str, row: Row, progress: float | None = None) -> bool:
         """Does a part judge this row? `progress` is the share of the steps done; None: outside of training."""
-        kinds = self.parts[name].kinds
-        if progress is not None and progress < self._start[name]:
+        part, found = self.parts[name], self._entries[name]
+        if progress is not None and progress < part.start:
             return False
-        if kinds is not None:
-            return row.get("kind") in kinds
-        return name != "accuracy" or row.get("kind") not in registry.WITHOUT_GOLD
+        kind = row.get("kind")
+        if part.kinds is not None:
+            return kind in part.kinds
+        if found is _ACCURACY:
+            return kind not in registry.WITHOUT_ANSWER and kind not in self._taken
+        return found.kinds is None or kind in found.kinds
+
+    def weight(self, name: str, progress: float | None = None) -> float:
+        """The weight of a part at this share of the steps; outside of training that of the last step."""
+        part = self.parts[name]
+        if not part.schedule:
+            return part.weight
+        return part.weight * _interpolate(part.schedule, 1.0 if progress is None else progress)
+
+    def _check_roles(self) -> None:
+        """Helpers must not lead. Each part counts with its largest weight."""
+        sizes = {
+            name: abs(part.weight) * max((abs(f) for _, f in part.schedule or ()), default=1.0)
+            for name, part in self.parts.items()
+        }
+        helping = {n: size for n, size in sizes.items() if registry.role(n, self.parts[n]) == "auxiliary"}
+        whole = math.fsum(sizes.values())
+        if whole and math.fsum(helping.values()) > MOST_AUXILIARY * whole:
+            self.warn_once(
+                "roles",
+                f"auxiliary rewards ({', '.join(helping)}) have {math.fsum(helping.values()) / whole:.0%} of the "
+                f"weight: over {MOST_AUXILIARY:.0%} a policy learns to please them instead of answering right",
+            )
 
     def score(self, completions: Sequence[Any], rows: Sequence[Row], progress: float | None = None) -> list[Scores]:
         """The verdict of each part on each completion (strings or message lists), in order.
@@ -75,17 +96,23 @@ class Composer:
         if len(completions) != len(rows):
             raise ValueError(f"{len(completions)} completions, {len(rows)} rows")
         texts = [self.context.whole(text_of(c)) for c in completions]
+        given = [{"group": _group(row), **row, **(row.get("extra") or {})} for row in rows]
         result: list[Scores] = [dict.fromkeys(self.parts) for _ in texts]
-        for name in self.parts:
-            chosen = [i for i, row in enumerate(rows) if self.applies(name, row, progress)]
+        # What says right or wrong comes first: length rewards ask for it.
+        for name in sorted(self.parts, key=lambda n: not self._entries[n].correctness):
+            chosen = [i for i, row in enumerate(given) if self.applies(name, row, progress)]
             if not chosen:
                 continue
-            verdicts = self._verdicts(name, [texts[i] for i in chosen], [rows[i] for i in chosen])
+            verdicts = self.verdicts(name, [texts[i] for i in chosen], [given[i] for i in chosen])
             for index, verdict in zip(chosen, verdicts, strict=True):
                 result[index][name] = verdict
+                if self._entries[name].correctness:
+                    given[index].setdefault("correct", verdict.score)
         return result
 
-    def _verdicts(self, name: str, texts: list[str], rows: list[Row]) -> list[Verdict]:
+    def verdicts(self, name: str, texts: list[str], rows: list[Row]) -> list[Verdict]:
+        """The verdicts of one part on whole completions, whether it applies or not. What a verifier raises costs the
+        rows that raise it, and is shown; it never becomes a score."""
         try:
             verdicts = self.verifiers[name](texts, rows)
             if len(verdicts) != len(texts):
@@ -94,24 +121,55 @@ class Composer:
             raise
         except Exception as error:  # noqa: BLE001 (any bug of a verifier is shown as such, never as a score)
             if len(texts) > 1:  # one at a time: only the row that raises is lost
-                return [self._verdicts(name, [t], [r])[0] for t, r in zip(texts, rows, strict=True)]
+                return [self.verdicts(name, [t], [r])[0] for t, r in zip(texts, rows, strict=True)]
             said = f"{type(error).__name__}: {error}"
-            self._warn_once(f"exception/{name}", f'reward "{name}" raised {said}; such rows leave their group')
+            self.warn_once(f"exception/{name}", f'reward "{name}" raised {said}; such rows leave their group')
             return [Verdict(None, "error", said)]
         if remark := next((v.detail for v in verdicts if v.status == "scored" and v.detail), ""):
-            self._warn_once(f"remark/{name}", f'reward "{name}": {remark} (said once)')
+            self.warn_once(f"remark/{name}", f'reward "{name}": {remark} (said once)')
         return [
             v if v.score is None or math.isfinite(v.score) else Verdict(None, "error", f"not finite: {v.score}")
             for v in verdicts
         ]
 
-    def total(self, parts: Scores) -> float | None:
-        """The weighted sum of the parts that apply; None when one of them is None, or none applies. A part of
-        weight 0 is only logged."""
-        weighed = [(self.parts[n].weight, v) for n, v in parts.items() if v is not None and self.parts[n].weight != 0]
-        if not weighed or any(v.score is None for _, v in weighed):
+    def total(self, parts: Scores, progress: float | None = None) -> float | None:
+        """The weighted sum of the parts that apply, after the gates; None when a part that matters is None, or none
+        applies. A part of weight 0 without a gate is only logged."""
+        known = {name: verdict for name, verdict in parts.items() if verdict is not None}
+        weights = {name: self.weight(name, progress) for name in known}
+        matters = [name for name in known if weights[name] != 0 or self.parts[name].gate]
+        if not any(weights.values()) or any(known[name].score is None for name in matters):
             return None
-        return math.fsum(weight * v.score for weight, v in weighed if v.score is not None)
+        scores = {name: known[name].score or 0.0 for name in matters}
+        values = {name: weights[name] * score for name, score in scores.items()}
+        total = math.fsum(values.values())
+        closed = {n: g for n in matters if (g := self.parts[n].gate) and scores[n] < g.below}
+        for name, gate in closed.items():
+            if gate.cap is not None:
+                total = min(total, values[name] + gate.cap)
+        floors = [gate.floor for gate in closed.values() if gate.floor is not None]
+        return min(floors) if floors else total
+
+    def closed(self, parts: Scores) -> list[str]:
+        """The gates that a row closes."""
+        return [
+            name
+            for name, verdict in parts.items()
+            if verdict is not None
+            and (gate := self.parts[name].gate)
+            and verdict.score is not None
+            and verdict.score < gate.below
+        ]
+
+    def facts(self) -> dict[str, Any]:
+        """What the manifest should say of the verifiers (the sandbox, the calls of a judge), by part."""
+        said = {name: getattr(verifier, "facts", dict[str, Any])() for name, verifier in self.verifiers.items()}
+        return {name: facts for name, facts in said.items() if facts}
+
+    def close(self) -> None:
+        """Ends what the verifiers started."""
+        for verifier in self.verifiers.values():
+            getattr(verifier, "close", lambda: None)()
 
     def check_columns(self, columns: Iterable[str]) -> None:
         """Does a dataset have what the rewards read? Raises UserError that names what is missing. For before
@@ -119,7 +177,7 @@ class Composer:
         found = set(columns)
         for name in self.parts:
             for column in self._reads(name):
-                if column not in found:
+                if column not in found and not ("extra" in found and column not in COLUMNS):
                     raise UserError(
                         f'reward "{name}" reads the column "{column}", which the dataset does not have '
                         f"(found: {', '.join(sorted(found)) or 'none'})",
@@ -132,6 +190,8 @@ class Composer:
         for name in self.parts:
             chosen = [row for row in rows if self.applies(name, row)]
             for column in self._reads(name):
+                if column == "gold":  # other kinds of answer have fields of their own
+                    chosen = [row for row in chosen if row.get("kind") not in registry.BY_KIND]
                 if column != "kind" and chosen and all(row.get(column) in (None, "") for row in chosen):
                     raise UserError(
                         f'reward "{name}" reads "{column}", which none of its {len(chosen)} rows has',
@@ -141,100 +201,19 @@ class Composer:
     def _reads(self, name: str) -> list[str]:
         """The row fields that a part reads."""
         part = self.parts[name]
-        reads = [c for c in registry.entry(name).columns if not (c == "language" and part.options.get("target"))]
+        reads = [c for c in self._entries[name].columns if not (c == "language" and part.options.get("target"))]
         return [*reads, "kind"] if part.kinds is not None and "kind" not in reads else reads
 
-    def as_trl_reward(self, sink: Callable[[dict[str, float]], None] = lambda means: None) -> Callable[..., list]:
-        """One reward function with TRL 1.16's signature.
+    def as_trl_reward(self, sink: Callable[[dict[str, float]], None] = lambda means: None, **settings: Any) -> Any:
+        """One reward function with TRL's signature: see `trl_reward.TRLReward`, which takes the settings."""
+        from r1pipe.rewards.trl_reward import TRLReward
 
-        After each batch `sink` gets the means over this process' rows: `accuracy` (each part), `total`, and
-        `accuracy/unverifiable`, `/timeout`, `/error` (shares of the rows that the part applies to).
-        """
+        return TRLReward(self, sink, **settings)
 
-        def reward(
-            prompts: list[Any],
-            completions: list[Any],
-            completion_ids: list[list[int]] | None = None,
-            log_extra: Callable[[str, list], None] | None = None,
-            log_metric: Callable[[str, float], None] | None = None,
-            trainer_state: Any = None,
-            **columns: list[Any],
-        ) -> list[float | None]:
-            if not self._checked:
-                self.check_columns(columns)
-            rows = [
-                {"messages": _messages(prompt), **{c: columns[c][i] for c in COLUMNS if c in columns}}
-                for i, prompt in enumerate(prompts)
-            ]
-            if not self._checked:
-                self.check_rows(rows)
-                self._checked = True
-            scored = self.score(completions, rows, self.progress(trainer_state))
-            totals = [self.total(parts) for parts in scored]
-            self._check_none(scored, totals)
-            self._check_structure(completions)
-            means = summary(scored, totals)
-            for key, value in means.items():
-                if log_metric is not None:
-                    log_metric(f"reward/{key}", value)
-            if log_extra is not None:
-                for name in self.parts:
-                    log_extra(f"reward_{name}", [v.score if (v := parts[name]) else None for parts in scored])
-            sink(means)
-            if self.shuffle:
-                totals = self._shuffled(totals, prompts, completions)
-            assert len(totals) == len(completions)
-            return totals
-
-        reward.__name__ = reward.__qualname__ = "r1pipe_" + "_".join(self.parts)
-        return reward
-
-    def progress(self, trainer_state: Any) -> float | None:
-        """Share of the steps done, 0 to 1; None without a trainer."""
-        if trainer_state is None:
-            return None
-        steps = self.total_steps or trainer_state.max_steps
-        return trainer_state.global_step / steps if steps else 0.0
-
-    def _check_structure(self, completions: Sequence[Any]) -> None:
-        closing = self.context.tags.think_close
-        if completions and not any(closing in text_of(c) for c in completions):
-            self._warn_once(
-                "structure",
-                f"none of the {len(completions)} completions of a batch holds {closing}: rewards that look for "
-                "thinking and answer are 0 for all of them (check tags, system prompt and the prefilled tag, or "
-                "train on examples of the form first)",
-            )
-
-    def _check_none(self, scored: list[Scores], totals: list[float | None]) -> None:
-        lost = [parts for parts, total in zip(scored, totals, strict=True) if total is None]
-        if lost:
-            why = next(
-                (f"{n}: {v.detail}" for parts in lost for n, v in parts.items() if v is not None and v.score is None),
-                "no reward applies to their kind",
-            )
-            self._warn_once("none", f"{len(lost)} of {len(totals)} completions of a batch have no reward ({why})")
-
-    def _warn_once(self, key: str, text: str) -> None:
+    def warn_once(self, key: str, text: str) -> None:
         if key not in self._warned:
             self._warned.add(key)
             self._warn(text)
-
-    def _shuffled(self, totals: list[float | None], prompts: list[Any], completions: list[Any]) -> list[float | None]:
-        """Totals permuted among neighbouring completions of one prompt. Seeded by their text: the same after a
-        resume, and in any process."""
-        result = list(totals)
-        start = 0
-        for end in range(1, len(totals) + 1):
-            full = self.num_generations is not None and end - start >= self.num_generations
-            if end < len(totals) and prompts[end] == prompts[start] and not full:
-                continue
-            text = "\0".join(text_of(c) for c in completions[start:end])
-            group = result[start:end]
-            random.Random(f"{self.seed}:{hashlib.sha256(text.encode()).hexdigest()}").shuffle(group)
-            result[start:end] = group
-            start = end
-        return result
 
 
 def summary(scored: Sequence[Scores], totals: Sequence[float | None]) -> dict[str, float]:
@@ -268,5 +247,18 @@ def text_of(completion: Any) -> str:
     return "".join(texts)
 
 
-def _messages(prompt: Any) -> list[dict[str, str]]:
-    return [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
+def _group(row: Row) -> Any:
+    """Completions of one row belong together."""
+    return row["id"] if row.get("id") is not None else id(row)
+
+
+def _interpolate(points: Sequence[tuple[float, float]], share: float) -> float:
+    """Linear between the points, constant before the first and after the last."""
+    before = [p for p in points if p[0] <= share]
+    after = [p for p in points if p[0] > share]
+    if not before:
+        return points[0][1]
+    if not after:
+        return before[-1][1]
+    (x0, y0), (x1, y1) = before[-1], after[0]
+    return y0 + (y1 - y0) * (share - x0) / (x1 - x0)

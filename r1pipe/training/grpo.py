@@ -92,22 +92,25 @@ def train(
         tags=config.chat.tags,
         prefilled=prefilled,
         models=reward_models or {},
-        total_steps=steps,
-        shuffle=config.shuffle_rewards,
-        num_generations=args.num_generations,
-        seed=ctx.seed,
         warn=ctx.warn,
     )
     dataset = datasets.Dataset.from_list(rows.columns(layout, config.chat))
     composer.check_columns(dataset.column_names)
     faults = Faults(ctx)
+    reward = composer.as_trl_reward(
+        faults.take,
+        total_steps=steps,
+        shuffle=config.shuffle_rewards,
+        num_generations=args.num_generations,
+        seed=ctx.seed,
+    )
     progress = callbacks.Progress(ctx)
     refresh = reference.Refresh(ctx, config.reference_refresh) if config.reference_refresh else None
     if args.use_vllm:
         _mend_vllm_on_cpu()
     trainer: Any = _trainer_class(ctx, config, args, model)(
         model=model,
-        reward_funcs=[composer.as_trl_reward(faults.take)],
+        reward_funcs=[reward],
         args=args,
         train_dataset=dataset,
         processing_class=tokenizer,
@@ -135,6 +138,9 @@ def train(
     seconds = time.monotonic() - started
     models.save_policy(trainer, source, ctx.outputs["model"], ctx, config.model_options)
     faults.report()
+    for name, said in composer.facts().items():
+        ctx.fact(f"reward/{name}", said)
+    composer.close()
     return _metrics(ctx, config, progress.history, seconds)
 
 

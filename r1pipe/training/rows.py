@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,13 +10,11 @@ from typing import Any
 
 from r1pipe.chat import ChatConfig
 from r1pipe.errors import UserError
+from r1pipe.rewards.compose import COLUMNS
 from r1pipe.stage import StageContext
 from r1pipe.training.model import context_length
 
 Row = dict[str, Any]
-
-# What a reward may ask for. Arrow needs the same columns in every row, and TRL hands each of them to the rewards.
-COLUMNS = ("id", "gold", "kind", "language", "level")
 
 
 def render(tokenizer: Any, conversations: Sequence[list[dict[str, str]]], **options: Any) -> list[list[int]]:
@@ -73,7 +72,13 @@ def endless(rows: list[Row], n: int, seed: int) -> list[Row]:
 
 
 def columns(rows: list[Row], chat: ChatConfig) -> list[Row]:
-    """Rows as TRL takes them: `prompt` and the columns that rewards read."""
+    """Rows as TRL takes them: `prompt` and the columns that rewards read. Arrow needs one type a column, so what only
+    some rewards read goes as one JSON text."""
     return [
-        {"prompt": chat.conversation(row["messages"]), **{name: row.get(name) for name in COLUMNS}} for row in rows
+        {
+            "prompt": chat.conversation(row["messages"]),
+            **{name: row.get(name) for name in COLUMNS},
+            "extra": json.dumps(row["extra"]) if row.get("extra") else None,
+        }
+        for row in rows
     ]
