@@ -130,7 +130,7 @@ def _verdict(outcome: mathpool.Outcome) -> Verdict:
         case "gold":
             return Verdict(None, "error", f"the gold answer {outcome.detail}")
         case _:
-            return Verdict(None, "error", f"worker died: {outcome.detail}")
+            return Verdict(None, "error", f"{outcome.result}: {outcome.detail}")
 
 
 def verify(

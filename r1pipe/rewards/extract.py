@@ -9,6 +9,7 @@ open is no answer. Without a box, the text after the last cue ("answer is", "=",
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 from r1pipe.chat import Tags
 
@@ -21,6 +22,43 @@ _CUE = re.compile(
 )
 _VERB = re.compile(r"(?:\bis\b|\bare\b|\bequals?\b|\bgives\b|=|是|等于|为|得到?)\s*", re.IGNORECASE)
 _NEGATION = re.compile(r"\bnot\b|n['’]t\b|\bnever\b|不是|不等于|并非|≠|\\neq?\b", re.IGNORECASE)
+
+_FENCE = re.compile(r"[ \t]{0,8}(`{3,}|~{3,})[ \t]*([^`\s]*)[^`]*")
+_PYTHON = frozenset({"python", "py", "python3", "py3"})
+
+
+def extract(text: str, how: Literal["boxed", "answer", "gsm8k", "code"]) -> str | None:
+    """What a text gives as its answer: in its last box, its answer block, after `####`, its last block of Python."""
+    match how:
+        case "boxed":
+            return last_boxed(text)
+        case "answer":
+            return Tags().split(text).answer
+        case "gsm8k":
+            from r1pipe.data.adapters import gsm8k_gold
+
+            return gsm8k_gold(text)
+        case "code":
+            return code_block(text)
+
+
+def code_block(text: str) -> str | None:
+    """The last fenced block marked as Python, else the last without a language (often a block of output stands
+    behind the program); None without one, and where the last fence is left open: the text was cut off."""
+    blocks: dict[bool, str] = {}  # marked as Python? -> the last such block
+    fence, language, lines = "", "", list[str]()
+    for line in text.splitlines(keepends=True):
+        match = _FENCE.fullmatch(line.rstrip())
+        if not fence:
+            if match:
+                fence, language, lines = match[1], match[2].lower(), []
+        elif match and match[1].startswith(fence) and not match[2]:
+            if language in _PYTHON or not language:
+                blocks[bool(language)] = "".join(lines)
+            fence = ""
+        else:
+            lines.append(line)
+    return None if fence else blocks.get(True, blocks.get(False))
 
 
 def region(completion: str, tags: Tags, *, require_think: bool = True, prefilled: bool = False) -> str | None:

@@ -1,82 +1,48 @@
-"""The child process in which computer algebra runs: reads one task a line from stdin, writes one result a line.
+"""What runs in a worker (`workers.Pool`): one pair of gold and answer, compared by computer algebra.
 
-    {"gold": "1/2", "answer": "0.5", "limit": 5.0}  ->  {"r": "equal"}
-    {"gold": "1/2", "answer": null}                 ->  {"r": "ok"}         is the gold usable?
+    ["1/2", "0.5"]  ->  ["equal", ""]
+    ["1/2", null]   ->  ["ok", ""]         is the gold usable?
 
-`r` is equal, different, answer (it cannot be parsed), gold (the gold cannot), limit (memory or depth), ok.
-Nothing parsed is ever printed: the text of a power tower does not end. The kernel's alarm ends the process some
-time after the limit, so that a worker whose parent was killed does not compute on.
+The first of an answer is equal, different, answer (it cannot be parsed), gold (the gold cannot), ok. Nothing parsed
+is ever printed: the text of a power tower does not end.
 """
 
 from __future__ import annotations
 
 import functools
-import json
 import os
-import signal
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from r1pipe.rewards import mathtext
 
-GRACE_S = 2.0  # the parent kills at the limit; the alarm is for a parent that is gone
 
+def prepare(argument: None) -> Callable[[tuple[str, str | None]], tuple[str, str]]:
+    """Imports what the comparison needs."""
+    import math_verify  # noqa: F401
+    import sympy  # noqa: F401
 
-def main(memory_mb: int) -> None:
-    """Serves until stdin closes."""
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
-    os.dup2(null, 2)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    os.dup2(null, 2)  # the parser complains about every answer that it cannot read
     sys.set_int_max_str_digits(0)
-    try:
-        _limit_memory(memory_mb)
-        import math_verify  # noqa: F401
-        import sympy  # noqa: F401
-    except Exception as error:  # noqa: BLE001 (the parent raises it)
-        _send(out, {"fatal": f"{type(error).__name__}: {error}"})
-        return
-    _send(out, {"ready": True})
-    for line in sys.stdin:
-        task = json.loads(line)
-        signal.setitimer(signal.ITIMER_REAL, task.get("limit", 5.0) + GRACE_S)
-        try:
-            result = run(task["gold"], task["answer"])
-        except (MemoryError, RecursionError) as error:
-            result = {"r": "limit", "d": type(error).__name__}
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        _send(out, result)
+    return lambda pair: run(*pair)
 
 
-def _send(out: Any, message: dict[str, Any]) -> None:
-    out.write(json.dumps(message) + "\n")
-    out.flush()
-
-
-def _limit_memory(memory_mb: int) -> None:
-    import resource
-
-    size = memory_mb * 1024 * 1024
-    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    if hard == resource.RLIM_INFINITY or size < hard:
-        resource.setrlimit(resource.RLIMIT_AS, (size, hard))
-
-
-def run(gold: str, answer: str | None) -> dict[str, str]:
-    """The result of one task."""
+def run(gold: str, answer: str | None) -> tuple[str, str]:
+    """The result of one pair."""
     gold_parsed = _parse_gold(gold)
     if not gold_parsed and not mathtext.elided(gold):
-        return {"r": "gold", "d": "cannot be parsed"}
+        return "gold", "cannot be parsed"
     if answer is None:
-        return {"r": "ok"}
+        return "ok", ""
     if mathtext.elided(gold) or mathtext.elided(answer):  # `1, 3, ..., 2n-1`: item by item
-        return {"r": "equal" if _same_items(gold, answer) else "different"}
+        return "equal" if _same_items(gold, answer) else "different", ""
     parsed = _parse(mathtext.spell(answer))
     if not parsed:
-        return {"r": "answer", "d": "cannot be parsed"}
-    return {"r": "equal" if _equal(gold, gold_parsed, answer, parsed) else "different"}
+        return "answer", "cannot be parsed"
+    return "equal" if _equal(gold, gold_parsed, answer, parsed) else "different", ""
 
 
 def _same_items(gold: str, answer: str) -> bool:

@@ -152,18 +152,18 @@ def test_a_dead_worker_costs_nothing():
     pool = MathPool(workers=1)
     try:
         assert pool.check([(r"\sqrt{4}", r"\sqrt{9}")], limit_s=10)[0].result == "different"
-        pool._live[0].process.kill()
+        pool.pool._live[0].process.kill()
         assert pool.check([(r"\sqrt{4}", r"\sqrt{16}/2")], limit_s=10)[0].result == "equal"
     finally:
         pool.close()
-    assert not pool._live
+    assert not pool.pool._live
 
 
 def test_workers_end_with_their_process():
     code = (
         "from r1pipe.rewards import mathpool as m; p = m.shared();"
         "p.check([('x', 'y')], limit_s=10);"
-        "print(p._live[0].process.pid, flush=True); import os; os.kill(os.getpid(), 9)"
+        "print(p.pool._live[0].process.pid, flush=True); import os; os.kill(os.getpid(), 9)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     pid = int(run.stdout)
