@@ -105,6 +105,8 @@ class Composer:
                 continue
             verdicts = self.verdicts(name, [texts[i] for i in chosen], [given[i] for i in chosen])
             for index, verdict in zip(chosen, verdicts, strict=True):
+                if verdict.score is None and verdict.status == "unverifiable":
+                    continue  # a function of the user's that says nothing about this row
                 result[index][name] = verdict
                 if self._entries[name].correctness:
                     given[index].setdefault("correct", verdict.score)
