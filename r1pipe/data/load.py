@@ -53,6 +53,8 @@ def load(spec: DataSpec, what: What, *, seed: int, ctx: Counts | None = None, ta
     dropped: Counter[str] = Counter()
     records = _records(spec, dropped)
     rows = _convert(spec, what, records, dropped, tags)
+    if what == "prompts":
+        rows = _usable(rows, dropped)
     if ctx is not None:
         for reason, n in sorted(dropped.items()):
             ctx.count(f"data/dropped/{reason}", n)
@@ -85,6 +87,18 @@ def _generated(spec: DataSpec, what: What, seed: int) -> list[Row]:
             )
     rows = make(name, what, **spec.args, **given)  # names an unknown generator or use itself
     return [{**row, "kind": spec.kind} for row in rows] if spec.kind else rows
+
+
+def _usable(rows: list[Row], dropped: Counter[str]) -> list[Row]:
+    """The rows whose gold answer can be compared. One that cannot would never be paid, or pay anything
+    (known-failures a1, g2)."""
+    from r1pipe.rewards import correctness
+
+    reasons = correctness.check_golds([row if row["gold"] is not None else {"kind": "general"} for row in rows])
+    kept = [row for row, reason in zip(rows, reasons, strict=True) if reason is None]
+    if len(kept) < len(rows):
+        dropped["gold_unusable"] += len(rows) - len(kept)
+    return kept
 
 
 def is_local(source: str) -> bool:

@@ -98,11 +98,12 @@ def score(rows: list[Row], groups: list[list[Sample]], tags: Tags) -> tuple[list
     A skipped sample enters no mean: it says nothing about the policy. `correct` is None without a gold, and where
     the fault was ours (a bad gold, a crashed worker).
     """
-    from r1pipe.rewards import accuracy, format, language
+    from r1pipe.rewards import correctness, format, language, registry
 
     flat = [(row, s) for row, group in zip(rows, groups, strict=True) for s in group if s.finish != "skipped"]
-    judged = [(row, s) for row, s in flat if row.get("gold") is not None]
-    verdicts = accuracy.verify_batch([s.text for _, s in judged], [row for row, _ in judged], tags=tags)
+    judged = [(row, s) for row, s in flat if row.get("gold") is not None or row["kind"] in registry.BY_KIND]
+    given = [{**row, **(row.get("extra") or {})} for row, _ in judged]
+    verdicts = correctness.verify_batch([s.text for _, s in judged], given, tags=tags)
     status: Counter[str] = Counter(v.status for v in verdicts)
     correct = {id(s): v.score for (_, s), v in zip(judged, verdicts, strict=True)}
     records = []

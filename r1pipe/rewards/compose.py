@@ -45,10 +45,10 @@ class Composer:
         registry.validate(parts)
         self.parts, self.context = dict(parts), Context(tags, prefilled)
         self._warn, self._warned = warn, set[str]()
-        self._entries = {name: registry.of(name, part) for name, part in parts.items()}
+        self.entries = {name: registry.of(name, part) for name, part in parts.items()}
         # Kinds of answer that have a part of their own; `accuracy` leaves those rows to it.
-        routed = [n for n, found in self._entries.items() if found.correctness and found is not _ACCURACY]
-        self._taken = {kind for n in routed for kind in parts[n].kinds or self._entries[n].kinds or ()}
+        routed = [n for n, found in self.entries.items() if found.correctness and found is not _ACCURACY]
+        self._taken = {kind for n in routed for kind in parts[n].kinds or self.entries[n].kinds or ()}
         self.verifiers: dict[str, Verifier] = {
             name: registry.build(name, part, self.context, (models or {}).get(name)) for name, part in parts.items()
         }
@@ -56,7 +56,7 @@ class Composer:
 
     def applies(self, name: str, row: Row, progress: float | None = None) -> bool:
         """Does a part judge this row? `progress` is the share of the steps done; None: outside of training."""
-        part, found = self.parts[name], self._entries[name]
+        part, found = self.parts[name], self.entries[name]
         if progress is not None and progress < part.start:
             return False
         kind = row.get("kind")
@@ -95,11 +95,14 @@ class Composer:
         """
         if len(completions) != len(rows):
             raise ValueError(f"{len(completions)} completions, {len(rows)} rows")
-        texts = [self.context.whole(text_of(c)) for c in completions]
+        return self.score_whole([self.context.whole(text_of(c)) for c in completions], rows, progress)
+
+    def score_whole(self, texts: Sequence[str], rows: Sequence[Row], progress: float | None = None) -> list[Scores]:
+        """`score` of texts that have a prefilled opening tag already (those of a sampler)."""
         given = [{"group": _group(row), **row, **(row.get("extra") or {})} for row in rows]
         result: list[Scores] = [dict.fromkeys(self.parts) for _ in texts]
         # What says right or wrong comes first: length rewards ask for it.
-        for name in sorted(self.parts, key=lambda n: not self._entries[n].correctness):
+        for name in sorted(self.parts, key=lambda n: not self.entries[n].correctness):
             chosen = [i for i, row in enumerate(given) if self.applies(name, row, progress)]
             if not chosen:
                 continue
@@ -108,7 +111,7 @@ class Composer:
                 if verdict.score is None and verdict.status == "unverifiable":
                     continue  # a function of the user's that says nothing about this row
                 result[index][name] = verdict
-                if self._entries[name].correctness:
+                if self.entries[name].correctness:
                     given[index].setdefault("correct", verdict.score)
         return result
 
@@ -203,7 +206,7 @@ class Composer:
     def _reads(self, name: str) -> list[str]:
         """The row fields that a part reads."""
         part = self.parts[name]
-        reads = [c for c in self._entries[name].columns if not (c == "language" and part.options.get("target"))]
+        reads = [c for c in self.entries[name].columns if not (c == "language" and part.options.get("target"))]
         return [*reads, "kind"] if part.kinds is not None and "kind" not in reads else reads
 
     def as_trl_reward(self, sink: Callable[[dict[str, float]], None] = lambda means: None, **settings: Any) -> Any:

@@ -7,13 +7,14 @@ composition that names such a verifier takes its rows itself.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 from r1pipe.chat import Tags
-from r1pipe.rewards import accuracy, registry
+from r1pipe.rewards import accuracy, numbers, registry, rules
 from r1pipe.rewards.verdict import Context, Row, Verdict, Verifier
 from r1pipe.settings import RewardPart
 
@@ -73,6 +74,47 @@ class Correctness:
     def close(self) -> None:
         for verifier in self._by_name.values():
             getattr(verifier, "close", lambda: None)()
+
+
+def check_golds(rows: Sequence[Row]) -> list[str | None]:
+    """Why the gold of each row cannot be used; None where it can. For data preparation: computer algebra is asked
+    about all of them together, in its workers."""
+    reasons: list[str | None] = [None] * len(rows)
+    math = []
+    for index, row in enumerate(rows):
+        kind = row.get("kind") or ""
+        if kind in registry.BY_KIND:
+            module = registry.entry(registry.BY_KIND[kind]).load()
+            reasons[index] = getattr(module, "check_gold", lambda row: None)({**row, **(row.get("extra") or {})})
+        elif kind not in registry.WITHOUT_ANSWER:
+            math.append(index)
+    found = accuracy.check_golds([rows[i].get("gold") for i in math], [rows[i].get("kind") or "math" for i in math])
+    for index, reason in zip(math, found, strict=True):
+        reasons[index] = reason
+    return reasons
+
+
+def right_answer(row: Row) -> str | None:
+    """The text of an answer block that must score 1 for this row: the gold, or what the kind's verifier says."""
+    name = registry.BY_KIND.get(row.get("kind") or "")
+    if name is not None:
+        return getattr(registry.entry(name).load(), "right_answer", lambda row: None)(row)
+    gold = row.get("gold")
+    return str(gold) if gold not in (None, "") else None
+
+
+def wrong_answer(row: Row) -> str | None:
+    """The text of an answer block that must score 0 for this row."""
+    name = registry.BY_KIND.get(row.get("kind") or "")
+    if name is not None:
+        return getattr(registry.entry(name).load(), "wrong_answer", lambda row: None)(row)
+    gold = rules.gold_text(str(row.get("gold") or ""))
+    number = numbers.parse(gold)
+    if number is not None:
+        return str(number.value + 1)
+    if letter := re.fullmatch(r"\(?([A-J])[).]?", gold):
+        return "B" if letter[1] == "A" else "A"
+    return "12345678987654321" if gold else None
 
 
 def verify_batch(

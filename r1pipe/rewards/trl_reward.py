@@ -16,6 +16,8 @@ from typing import Any
 from r1pipe.rewards.compose import Composer, Scores, summary, text_of
 from r1pipe.rewards.verdict import Row
 
+First = Callable[[list[str], list[Row], list[Scores], float | None], None]
+
 
 class TRLReward:
     """The reward function of a `Composer`, for `GRPOTrainer(reward_funcs=[...])`.
@@ -23,6 +25,7 @@ class TRLReward:
     After each batch `sink` gets the means over this process' rows: `accuracy` (each part), `total`, and
     `accuracy/unverifiable`, `/timeout`, `/error` (shares of the rows that the part applies to), `/gated`, `/weight`.
     `total_steps`: what `start` and `schedule` are shares of (default: TRL's max_steps).
+    `first` is called once, before the first optimizer step: (completions, rows, scored, progress).
     `shuffle`: a control that shuffles the totals within each group: neighbouring completions of one prompt, at most
     `num_generations`; seeded by `seed` and their text.
     """
@@ -36,9 +39,11 @@ class TRLReward:
         shuffle: bool = False,
         num_generations: int | None = None,
         seed: int = 0,
+        first: First | None = None,
     ) -> None:
         self.composer, self.sink, self.total_steps = composer, sink, total_steps
         self.shuffle, self.num_generations, self.seed = shuffle, num_generations, seed
+        self._first = first
         self._checked = False  # the columns and rows of the first batch
         self.__name__ = "r1pipe_" + "_".join(composer.parts)  # TRL names its metrics after it
 
@@ -68,6 +73,9 @@ class TRLReward:
         totals = [composer.total(parts, progress) for parts in scored]
         self._check_none(scored, totals)
         self._check_structure(completions)
+        if self._first is not None:
+            self._first([text_of(c) for c in completions], rows, scored, progress)
+            self._first = None
         means = summary(scored, totals) | self._logged(scored, progress)
         for key, value in means.items():
             if log_metric is not None:

@@ -14,9 +14,10 @@ from typing import Any
 
 from r1pipe.chat import prefilled_think
 from r1pipe.errors import UserError
+from r1pipe.generate.base import Sample
 from r1pipe.settings import DataSpec
 from r1pipe.stage import StageContext
-from r1pipe.training import common, rows
+from r1pipe.training import common, preflight, rows
 from r1pipe.training import model as models
 from r1pipe.training.batch import save_steps
 from r1pipe.training.fields import default
@@ -97,12 +98,16 @@ def train(
     dataset = datasets.Dataset.from_list(rows.columns(layout, config.chat))
     composer.check_columns(dataset.column_names)
     faults = Faults(ctx)
+    looked = Preflight(ctx, config, composer, args.max_completion_length) if last is None else None
+    if looked:
+        looked.rewards(layout)
     reward = composer.as_trl_reward(
         faults.take,
         total_steps=steps,
         shuffle=config.shuffle_rewards,
         num_generations=args.num_generations,
         seed=ctx.seed,
+        first=looked.samples if looked else None,
     )
     progress = callbacks.Progress(ctx)
     refresh = reference.Refresh(ctx, config.reference_refresh) if config.reference_refresh else None
@@ -158,6 +163,41 @@ def _trainer_class(ctx: StageContext, config: GRPOStep, args: Any, model: Any) -
     )
     ctx.fact("rollouts", f"vllm ({args.vllm_mode})" if args.use_vllm else "quick" if quick else "trl")
     return QuickGRPOTrainer if quick else GRPOTrainer
+
+
+class Preflight:
+    """The checks before the first step: the rewards on gold and broken answers, and the first samples of the policy
+    (the first batch of rollouts: they cost nothing extra, and no optimizer step has been made)."""
+
+    def __init__(self, ctx: StageContext, config: GRPOStep, composer: Any, max_tokens: int) -> None:
+        self.ctx, self.config, self.composer, self.max_tokens = ctx, config.preflight, composer, max_tokens
+        self.report: dict[str, Any] = {}
+
+    def rewards(self, layout: list[Row]) -> None:
+        """Raises UserError where gold answers do not score, or broken ones do."""
+        if not self.config.enabled:
+            self.ctx.fact("preflight", "switched off (preflight.enabled)")
+            return
+        self.ctx.phase("preflight")
+        distinct = list({row["id"]: row for row in layout}.values())
+        self.report = preflight.check_rewards(self.composer, distinct, most=self.config.golds, seed=self.ctx.seed)
+        self.ctx.fact("preflight", self.report)
+        preflight.refuse(self.report, self.config.most_bad_golds)
+
+    def samples(self, texts: list[str], rows: list[Row], scored: Any, progress: float | None) -> None:
+        """Looks at the first rollouts, and says what to change."""
+        if not self.config.enabled:
+            return
+        lengths = [len(row.get("completion_ids") or ()) for row in rows]
+        samples = [
+            Sample(self.composer.context.whole(text), n, "length" if n >= self.max_tokens else "stop", index)
+            for index, (text, n) in enumerate(zip(texts, lengths, strict=True))
+        ]
+        groups = [row["group"] for row in rows]
+        self.report["samples"] = preflight.look(self.composer, groups, samples, scored, progress)
+        self.ctx.fact("preflight", self.report)
+        for said in preflight.advice(self.report, max_tokens=self.max_tokens):
+            self.ctx.warn(f"preflight: {said}")
 
 
 class Faults:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from r1pipe.errors import UserError
-from r1pipe.settings import RewardPart, TrainStepConfig
+from r1pipe.settings import RewardPart, Strict, TrainStepConfig
 from r1pipe.training import batch as batches
 from r1pipe.training.common import as_value_error, check_trainer
 
@@ -51,6 +51,14 @@ def needs_model(parts: dict[str, RewardPart]) -> list[str]:
     return [name for name in parts if registry.entry(name).model]
 
 
+class Preflight(Strict):
+    """What is tried before the first RL step: gold and broken answers through the rewards, samples of the policy."""
+
+    enabled: bool = Field(True, description="Look before training.")
+    golds: int = Field(512, ge=1, description="Rows whose gold answer, and a broken one, go through the rewards.")
+    most_bad_golds: float = Field(0.05, ge=0, le=1, description="Share of gold answers that may not score 1.")
+
+
 class GRPOStep(TrainerStep):
     """Rewards, steps and the reference of a GRPO step; everything else is GRPOConfig's, under `trainer:`."""
 
@@ -68,6 +76,7 @@ class GRPOStep(TrainerStep):
     rollouts: Literal["auto", "quick", "trl"] = Field(
         "auto", description="Rollouts without vLLM: our decode loop (quick; auto: on a CPU) or model.generate (trl)."
     )
+    preflight: Preflight = Field(Preflight(), description="Checks before the first RL step.")
     shuffle_rewards: bool = Field(False, description="Control: rewards shuffled within each group. Learns nothing.")
 
     @field_validator("trainer", mode="after")

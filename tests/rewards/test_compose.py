@@ -157,3 +157,81 @@ def test_models_are_asked_for():
 
 def test_versions():
     assert set(versions({**RULES, "helpful": RewardPart()})) == {"accuracy", "format", "language", "helpful"}
+
+
+def scores(**parts: float | None) -> dict[str, Verdict | None]:
+    return {name: Verdict(value, "scored" if value is not None else "error") for name, value in parts.items()}
+
+
+def test_gates():
+    composer = Composer(
+        {
+            "accuracy": RewardPart(gate={"below": 1, "cap": 0.2}),
+            "format": RewardPart(),
+            "language": RewardPart(weight=0, gate={"below": 0.5, "floor": -1}),
+        }
+    )
+    assert composer.total(scores(accuracy=1.0, format=1.0, language=1.0)) == 2.0
+    assert composer.total(scores(accuracy=0.0, format=1.0, language=1.0)) == 0.2  # wrong caps the rest
+    assert composer.total(scores(accuracy=0.0, format=0.1, language=1.0)) == 0.1  # and never lifts it
+    assert composer.total(scores(accuracy=1.0, format=1.0, language=0.4)) == -1.0  # unsafe gets the floor
+    assert composer.total(scores(accuracy=1.0, format=1.0, language=None)) is None  # a gate matters at weight 0
+    assert composer.total(scores(accuracy=1.0, format=1.0) | {"language": None}) == 2.0  # it does not apply
+    metrics: dict[str, float] = {}
+    call(composer, [cases.wrap("12"), cases.wrap("13")], log_metric=metrics.__setitem__)
+    assert metrics["reward/accuracy/gated"] == 0.5
+    with pytest.raises(ValueError, match="exactly one of floor and cap"):
+        RewardPart(gate={"below": 1})
+
+
+def test_schedule_of_weights():
+    part = RewardPart(weight=2, schedule=[(0.2, 0.0), (0.6, 1.0)])
+    composer = Composer({"accuracy": RewardPart(), "format": part})
+    weights = [composer.weight("format", p) for p in (0.0, 0.2, 0.4, 0.6, 1.0, None)]
+    assert weights == [0.0, 0.0, pytest.approx(1.0), 2.0, 2.0, 2.0]
+    metrics: dict[str, float] = {}
+    assert call(composer, [cases.wrap("12")], step=4, log_metric=metrics.__setitem__) == [pytest.approx(2.0)]
+    assert metrics["reward/format/weight"] == pytest.approx(1.0) and metrics["reward/format"] == 1.0
+    with pytest.raises(ValueError, match="must rise"):
+        RewardPart(schedule=[(0.5, 1.0), (0.2, 0.0)])
+
+
+def test_helpers_that_lead_are_warned_about():
+    warnings: list[str] = []
+    Composer({"accuracy": RewardPart(), "repetition": RewardPart(weight=0.6)}, warn=warnings.append)
+    assert not warnings
+    Composer({"accuracy": RewardPart(), "repetition": RewardPart(weight=0.7)}, warn=warnings.append)
+    assert len(warnings) == 1 and "repetition) have 41% of the weight" in warnings[0]
+    Composer({"accuracy": RewardPart(), "format": RewardPart(role="auxiliary")}, warn=warnings.append)
+    assert len(warnings) == 2
+
+
+def test_accuracy_asks_the_verifier_of_the_kind():
+    rows = [
+        {"id": "a", "kind": "choice", "gold": "B"},
+        {"id": "b", "kind": "countdown", "nums": [3, 8], "target": 24},
+        {"id": "c", "kind": "json", "gold": '{"a": 1}'},
+        {"id": "d", "kind": "number", "gold": "24"},
+    ]
+    texts = [cases.wrap(a) for a in ("(B)", "3*8", '{"a": 1.0}', "3*8")]
+    composer = Composer({"accuracy": RewardPart()})
+    assert [parts["accuracy"].score for parts in composer.score(texts, rows)] == [1.0, 1.0, 1.0, 0.0]
+    apart = Composer({"accuracy": RewardPart(), "countdown": RewardPart(weight=2)})
+    found = apart.score(texts, rows)
+    assert found[1]["accuracy"] is None and found[1]["countdown"].score == 1.0
+    assert [apart.total(parts) for parts in found] == [1.0, 2.0, 1.0, 0.0]
+
+
+def test_length_rewards_know_what_was_right():
+    composer = Composer({"concise": RewardPart(), "accuracy": RewardPart()})
+    rows = [{**ROW, "id": "a"}] * 3
+    texts = [cases.wrap("12"), "<think>" + "hm " * 50 + "</think><answer>12</answer>", cases.wrap("13")]
+    ids = [[0] * 10, [0] * 60, [0] * 10]
+    assert call(composer, texts, rows, completion_ids=ids) == [1.5, 0.5, 0.0]
+
+
+def test_the_same_verifier_twice_under_two_names():
+    soft = RewardPart(use="format", options={"soft": True}, weight=0.5)
+    composer = Composer({"format": RewardPart(), "form": soft})
+    parts = composer.score(["<think>a</think>b"], [ROW])[0]
+    assert parts["format"].score == 0.0 and 0 < parts["form"].score < 1
