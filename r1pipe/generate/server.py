@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import time
-import urllib.error
-import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from r1pipe.chat import ChatConfig
 from r1pipe.errors import UserError
+from r1pipe.generate import transport
 from r1pipe.generate.base import Conversation, Progress, Sample, sample_seeds
 from r1pipe.settings import SamplingConfig
 
@@ -64,25 +61,12 @@ class ServerSampler:
 
     def _request(self, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
         """The JSON answer; retried on connection faults, 429 and 5xx. Raises _RowFailed."""
-        reason = ""
-        for attempt in range(ATTEMPTS):
-            if attempt:
-                time.sleep(BACKOFF_S * 2 ** (attempt - 1))
-            request = urllib.request.Request(
-                self.base + path,
-                data=None if body is None else json.dumps(body).encode(),
-                headers={"Content-Type": "application/json"},
+        try:
+            return transport.request(
+                self.base + path, body, timeout_s=TIMEOUT_S, attempts=ATTEMPTS, backoff_s=BACKOFF_S
             )
-            try:
-                with urllib.request.urlopen(request, timeout=TIMEOUT_S) as response:
-                    return json.loads(response.read())
-            except urllib.error.HTTPError as error:
-                reason = f"{error.code} {error.read()[:200].decode(errors='replace')}"
-                if error.code != 429 and error.code < 500:
-                    break  # asking again changes nothing
-            except (OSError, ValueError) as error:  # no connection, cut answer, not JSON
-                reason = str(error)
-        raise _RowFailed(reason)
+        except transport.RequestFailed as error:
+            raise _RowFailed(str(error)) from error
 
     def _one(self, conversation: Conversation, sampling: SamplingConfig, seed: int, index: int) -> Sample:
         body = {
