@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from r1pipe.errors import UserError
 from r1pipe.rewards import Composer, HarmlessReward, HelpfulReward
-from r1pipe.rewards.preference import Options
+from r1pipe.rewards.preference import ModelOptions, ModelReward, Options, verify
+from r1pipe.rewards.verdict import Context
 from r1pipe.settings import RewardPart
 
 TEMPLATE = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
@@ -104,3 +108,97 @@ def test_what_is_no_reward_model_is_refused(tmp_path):
     HelpfulReward(forgetful).model.load()
     with pytest.raises(UserError, match="drops the reasoning"):
         HarmlessReward(forgetful).model.load()
+
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+TEXTS = ["<think>so</think>\n<answer>fine, thanks</answer>", "<think>so</think><answer> </answer>", "<think>so"]
+
+
+def named(path: Path | str, **options) -> ModelReward:
+    return ModelReward(ModelOptions(path=str(path), **options), Context())
+
+
+def test_any_model_judges_the_answer_or_all(model):
+    rows = [PROMPT] * len(TEXTS)
+    assert named(model)(TEXTS, rows) == HelpfulReward(model)(TEXTS, rows)
+    assert named(model, judges="response")(TEXTS, rows) == HarmlessReward(model)(TEXTS, rows)
+
+
+def test_models_that_do_not_think(model):
+    said = "<answer>fine, thanks</answer>"
+    assert named(model)([said], [PROMPT])[0].status == "unverifiable"
+    plain = named(model, require_think=False)([said, TEXTS[0]], [PROMPT] * 2)
+    assert plain[0].status == "scored" and plain[0].score == pytest.approx(plain[1].score, abs=1e-6)
+
+
+def test_raw_scale_is_the_logit(model):
+    import math
+
+    raw = named(model, scale="raw", center=1.0)(TEXTS[:1], [PROMPT])[0].score
+    squashed = named(model, center=1.0)(TEXTS[:1], [PROMPT])[0].score
+    assert squashed == pytest.approx(1 / (1 + math.exp(-raw)))
+
+
+def test_facts_name_the_weights(model, tmp_path):
+    reward = named(model)
+    assert reward.facts()["digest"] is None
+    reward(TEXTS[:1], [PROMPT])
+    facts = reward.facts()
+    assert facts["path"] == str(model) and len(facts["digest"]) == 16
+    other = shutil.copytree(model, tmp_path / "other")
+    weights = other / "model.safetensors"
+    changed = bytearray(weights.read_bytes())
+    changed[-1] ^= 1
+    weights.write_bytes(changed)
+    again = named(other)
+    again(TEXTS[:1], [PROMPT])
+    assert again.facts()["digest"] != facts["digest"]
+
+
+def test_verify_scores_one(model):
+    found = verify("so</think><answer>fine, thanks</answer>", PROMPT, prefilled=True, path=str(model))
+    assert found.score == pytest.approx(named(model)(TEXTS[:1], [PROMPT])[0].score, abs=1e-6)
+
+
+def test_hub_models_are_pinned(model, tmp_path, monkeypatch):
+    with pytest.raises(ValidationError, match="pinned `revision`"):
+        ModelOptions(path="owner/model")
+    with pytest.raises(ValidationError, match="is a folder"):
+        ModelOptions(path=str(model), revision=COMMIT)
+    import huggingface_hub.constants as hub
+
+    monkeypatch.setattr(hub, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(hub, "HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(UserError, match="not in the local cache"):
+        named("owner/model", revision=COMMIT).model.load()
+    snapshot = tmp_path / "models--owner--model" / "snapshots" / COMMIT
+    shutil.copytree(model, snapshot)
+    hubs = named("owner/model", revision=COMMIT)
+    assert hubs(TEXTS[:1], [PROMPT]) == named(model)(TEXTS[:1], [PROMPT])
+    assert hubs.facts()["revision"] == COMMIT
+
+
+def test_pickles_code_and_broken_files_are_refused(model, tmp_path):
+    import torch
+
+    pickled = shutil.copytree(model, tmp_path / "pickled")
+    (pickled / "model.safetensors").unlink()
+    torch.save({"score.weight": torch.zeros(1, 16)}, pickled / "pytorch_model.bin")
+    with pytest.raises(UserError, match="cannot be loaded as a reward model"):
+        named(pickled).model.load()
+
+    coded = shutil.copytree(model, tmp_path / "coded")
+    config = json.loads((coded / "config.json").read_text())
+    config |= {
+        "model_type": "own",
+        "auto_map": {n: f"own.{n}" for n in ("AutoConfig", "AutoModelForSequenceClassification")},
+    }
+    (coded / "config.json").write_text(json.dumps(config))
+    (coded / "own.py").write_text("raise SystemExit('code of a model ran')")
+    with pytest.raises(UserError, match="cannot be loaded as a reward model"):
+        named(coded).model.load()
+
+    broken = shutil.copytree(model, tmp_path / "broken")
+    (broken / "model.safetensors").write_bytes(b"not safe, no tensors")
+    with pytest.raises(UserError, match="cannot be loaded as a reward model"):
+        named(broken).model.load()
