@@ -46,20 +46,20 @@ class Entry:
         return str(self.load().VERSION)
 
 
-def _answers(name: str, cls: str, *columns: str) -> Entry:
+def _answer(name: str, module: str, cls: str) -> Entry:
     """A reward for one kind of answer, which `accuracy` asks too."""
-    return Entry("answers", cls, f"{cls}Options", columns or ("gold",), frozenset({name}), correctness=True)
+    return Entry(f"answers.{module}", cls, columns=("gold",), kinds=frozenset({name}), correctness=True)
 
 
 REGISTRY: dict[str, Entry] = {
-    "accuracy": Entry("correctness", "Correctness", columns=("gold", "kind"), correctness=True),
+    "accuracy": Entry("correctness", "Correctness", columns=("gold",), correctness=True),
     "format": Entry("format", "Format"),
     "language": Entry("language", "Language", columns=("language",)),
     "countdown": Entry("countdown", "Countdown", kinds=frozenset({"countdown"}), correctness=True),
-    "choice": _answers("choice", "Choice"),
-    "exact": _answers("exact", "Exact"),
-    "number_list": _answers("number_list", "NumberList"),
-    "json": _answers("json", "Json"),
+    "choice": _answer("choice", "choice", "Choice"),
+    "exact": _answer("exact", "exact", "Exact"),
+    "number_list": _answer("number_list", "number_list", "NumberList"),
+    "json": _answer("json", "json_value", "Json"),
     "code": Entry("code", "Code", kinds=frozenset({"code"}), correctness=True),
     "instructions": Entry(
         "instructions", "Instructions", columns=("instruction_id_list",), kinds=frozenset({"instructions"})
@@ -70,7 +70,7 @@ REGISTRY: dict[str, Entry] = {
     "concise": Entry("shape", "Concise", "ConciseOptions", role="auxiliary"),
     "helpful": Entry("preference", "HelpfulReward", model=True),
     "harmless": Entry("preference", "HarmlessReward", model=True),
-    "reward_model": Entry("preference", "PathReward", "PathOptions"),
+    "reward_model": Entry("preference", "ModelReward", "ModelOptions"),
     "judge": Entry("judge", "Judge"),
 }
 # The kinds that `accuracy` hands to another reward, where no part of its own takes them.

@@ -16,6 +16,7 @@ from typing import Any
 from r1pipe.rewards.compose import Composer, Scores, summary, text_of
 from r1pipe.rewards.verdict import Row
 
+GOLDS = ("gold", "answer", "solution")  # what people's datasets call it; the first that is there
 First = Callable[[list[str], list[Row], list[Scores], float | None], None]
 
 
@@ -58,6 +59,8 @@ class TRLReward:
         **columns: list[Any],
     ) -> list[float | None]:
         composer = self.composer
+        if named := next((name for name in GOLDS if name in columns), None):
+            columns = {"gold": columns[named], **columns}
         rows = [
             {"messages": _messages(prompt), "group": group, **_fields(columns, i)}
             for i, (prompt, group) in enumerate(zip(prompts, self._groups(prompts), strict=True))

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from r1pipe.errors import UserError
-from r1pipe.rewards import Composer, Verdict, validate, versions
+from r1pipe.rewards import Composer, Verdict, trl_reward, validate, versions
 from r1pipe.settings import RewardPart
 from tests.rewards import cases
 
@@ -235,3 +235,11 @@ def test_the_same_verifier_twice_under_two_names():
     composer = Composer({"format": RewardPart(), "form": soft})
     parts = composer.score(["<think>a</think>b"], [ROW])[0]
     assert parts["format"].score == 0.0 and 0 < parts["form"].score < 1
+
+
+def test_in_anybodys_trl_script():
+    reward = trl_reward("accuracy", "language", language={"target": "en"})
+    prompts, texts = ["q"] * 2, [cases.wrap("0.5"), cases.wrap("0.6")]
+    assert reward(prompts=prompts, completions=texts, solution=["1/2", "1/2"], other=[1, 2]) == [2.0, 1.0]
+    with pytest.raises(UserError, match='"accuracy" reads the column "gold"'):
+        trl_reward("accuracy")(prompts=prompts, completions=texts, question=["1/2", "1/2"])
