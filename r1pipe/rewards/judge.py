@@ -265,6 +265,7 @@ class Judge:
                 self._up = False
                 return Verdict(None, "error", f"the judge at {self.options.url} gave no answer: {said}")
             if error.status in ROW_FAULTS and self._answered:
+                self._up = True
                 return Verdict(None, "error", f"the judge at {self.options.url} refused a request: {said}")
             raise self._refused(error.status, said) from None
 
@@ -286,7 +287,8 @@ class Judge:
         if score is None:
             self._count("unparsable")
             line = self._redacted(judge_text.last_line(reply)[:80])
-            return Verdict(None, "error", f"the judge's last line is no verdict: {line!r}")
+            said = f"the judge's last line is no verdict: {line!r}" if line else "the judge's reply is empty or cut"
+            return Verdict(None, "error", f"{said} (max_tokens: {self.options.max_tokens})")
         self._cache.put(question.key, score, reply)
         return Verdict(score, "scored", remark)
 

@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from r1pipe.errors import UserError
-from r1pipe.rewards import judge, judge_text
+from r1pipe.rewards import Composer, judge, judge_text
 from r1pipe.rewards.judge import Judge, Options
 from r1pipe.rewards.verdict import Context
+from r1pipe.settings import RewardPart
 
 KEY = "sk-very-secret-0123456789"
 ROW = {"messages": [{"role": "user", "content": "How do I make tea?"}], "kind": "general"}
@@ -191,7 +192,8 @@ def test_a_reminder_helps_once(server: Server) -> None:
 
 def test_a_cut_reply_is_no_rating(server: Server) -> None:
     server.script = lambda body, count: Reply("Rating: 1", finish="length")  # of `Rating: 10`
-    assert ask(make(server), "Boil water.")[0].status == "error"
+    [verdict] = ask(make(server), "Boil water.")
+    assert verdict.status == "error" and "empty or cut (max_tokens: 1024)" in verdict.detail
 
 
 def test_answer_or_response(server: Server) -> None:
@@ -418,6 +420,8 @@ def test_a_refusal_later_costs_its_row_or_stops(server: Server) -> None:
     server.script = lambda body, count: Reply(status=400, raw=b"filtered") if "odd" in str(body) else "Rating: 10"
     verdicts = ask(j, "good", "odd", "well")
     assert [v.score for v in verdicts] == [1.0, None, 1.0] and "filtered" in verdicts[1].detail
+    j._up = False  # a refusal shows that the judge is there
+    assert [v.score for v in ask(j, "odd", "tea")] == [None, 1.0]
     server.script = lambda body, count: Reply(status=401)
     with pytest.raises(UserError):
         ask(j, *map(str, range(20)))
@@ -585,3 +589,28 @@ def test_options_are_checked() -> None:
     for wrong in ({"url": "host"}, {"url": "file:///etc"}, {"scale": (3, 3)}, {"options": {"messages": []}}):
         with pytest.raises(ValidationError):
             Options(**{"url": "http://host", "model": "j", **wrong})
+
+
+# In a composition
+
+
+def composed(server: Server, **options: Any) -> Composer:
+    given = {"url": server.url, "model": "j", "retries": 0, **options}
+    return Composer({"judge": RewardPart(weight=2.0, options=given)})
+
+
+def test_a_part_of_a_composition(server: Server) -> None:
+    server.script = lambda body, count: Reply(status=503) if "odd" in str(body) else "Rating: 5.5"
+    composer = composed(server)
+    scored = composer.score([said("fine"), said("odd"), said("")], [ROW] * 3)
+    assert [composer.total(parts) for parts in scored] == [1.0, None, 0.0]
+    assert composer.facts()["judge"]["calls"] == 2 and composer.facts()["judge"]["failures"] == 1
+
+
+def test_faults_of_the_profile_go_through(server: Server) -> None:
+    with pytest.raises(UserError, match="name of an environment variable") as caught:
+        composed(server, key_env=KEY)
+    assert KEY not in str(caught.value)
+    server.script = lambda body, count: Reply(status=404)
+    with pytest.raises(UserError, match="refused a request"):
+        composed(server).score([said("fine")], [ROW])
