@@ -160,6 +160,7 @@ def _speed_rows(report: dict[str, Any]) -> list[list[str]]:
             kept = f"{hostile['note']} ({hostile['done']} of {hostile['of']} rows, {hostile['verdicts_per_s']:.0f}/s)"
         elif hostile:
             kept = f"{hostile['verdicts_per_s']:.0f}/s ({100 * hostile['speed_kept']:.0f} %)"
+            kept += f", {hostile['hostile_agree']} of {hostile['hostile_rows']} right"
         speed = f"{rate:.0f}" + (f" ({entry['note']})" if entry["note"] else "")
         rows.append(
             [

@@ -116,11 +116,11 @@ def unit(rng: random.Random) -> Case:
                 forms += [plain(f"{t} {_FULL[name[0]]}"), rf"{t}\text{{ {_FULL[name[0]]}}}"]
         return forms
 
-    converted: list[Answer | str] = [f"{decimal(value * factor)}{small}"] * 3
+    converted = [f"{decimal(value * factor)}{small}"] * 3
     wrong: list[Answer | str] = [f"{decimal(value)}{small}"] * 3 + [f"{decimal(value * factor * 10)}{small}"] * 2
     if exponent:
         wrong += [f"{decimal(value)}{big.replace('^2', '^3')}"] * 2
-    return Case(f"{decimal(value)}{big}", same(value) + converted, same(value + 1) + wrong)
+    return Case(f"{decimal(value)}{big}", [*same(value), *converted], same(value + 1) + wrong)
 
 
 def angle(rng: random.Random) -> Case:
