@@ -207,6 +207,8 @@ class Composer:
         """The row fields that a part reads."""
         part = self.parts[name]
         reads = [c for c in self.entries[name].columns if not (c == "language" and part.options.get("target"))]
+        if self.entries[name].module == "judge" and part.options.get("mode") == "pairwise":
+            reads.append("reference")  # what the response is compared with
         return [*reads, "kind"] if part.kinds is not None and "kind" not in reads else reads
 
     def as_trl_reward(self, sink: Callable[[dict[str, float]], None] = lambda means: None, **settings: Any) -> Any:

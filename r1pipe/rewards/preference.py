@@ -271,6 +271,11 @@ class ModelReward(_Preference):
             return None
         return self.context.tags.wrap("some reasoning", "an answer")
 
+    @staticmethod
+    def reads(options: ModelOptions) -> str | None:
+        """Digest of the folder, for the fingerprint of a step (a hub id is pinned by its revision)."""
+        return None if options.hub else RewardModel(Path(options.path).expanduser(), options).digest()
+
     def facts(self) -> dict[str, Any]:
         """Which model it was, for the manifest; the digest once it was loaded."""
         known = self.settings.model_dump(include={"path", "revision", "judges", "scale"})

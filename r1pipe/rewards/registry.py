@@ -157,7 +157,17 @@ def build(name: str, part: RewardPart, context: Context, model: Path | None) -> 
 def versions(parts: Mapping[str, RewardPart]) -> dict[str, str]:
     """Version of each verifier that a composition uses, for the fingerprint of a step. Light: no torch, and no code
     of the user's is run."""
-    return {name: of(name, parts[name]).version for name in sorted(parts)}
+    return {name: _version(name, parts[name]) for name in sorted(parts)}
+
+
+def _version(name: str, part: RewardPart) -> str:
+    """With the digest of what the part reads besides rows (a folder with a reward model)."""
+    found = of(name, part)
+    if found.target is not None:
+        return found.version
+    reads = getattr(getattr(found.load(), found.cls), "reads", None)
+    digest = reads(options(name, part)) if reads else None
+    return f"{found.version}+{digest}" if digest else found.version
 
 
 def role(name: str, part: RewardPart) -> Role:
