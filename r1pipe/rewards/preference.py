@@ -274,7 +274,10 @@ class ModelReward(_Preference):
     @staticmethod
     def reads(options: ModelOptions) -> str | None:
         """Digest of the folder, for the fingerprint of a step (a hub id is pinned by its revision)."""
-        return None if options.hub else RewardModel(Path(options.path).expanduser(), options).digest()
+        folder = Path(options.path).expanduser()
+        if not options.hub and not (folder / "config.json").is_file():
+            raise UserError(f"there is no reward model in {folder.absolute()}", hint="correct the option `path`")
+        return None if options.hub else RewardModel(folder, options).digest()
 
     def facts(self) -> dict[str, Any]:
         """Which model it was, for the manifest; the digest once it was loaded."""
