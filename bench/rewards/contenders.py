@@ -41,13 +41,16 @@ def _ours() -> Check:
     return check
 
 
-def _math_verify(gold: str = "{}") -> Check:
+def _math_verify(dollars: bool) -> Check:
     from math_verify import parse, verify
 
     logging.disable()
 
+    def wrap(gold: str) -> str:
+        return f"${gold}$" if dollars and "$" not in gold and "\\boxed" not in gold else gold
+
     def check(pairs: Sequence[Pair]) -> list[Score]:
-        return [float(verify(parse(gold.replace("{}", g)), parse(completion))) for g, completion in pairs]
+        return [float(verify(parse(wrap(gold)), parse(completion))) for gold, completion in pairs]
 
     return check
 
@@ -67,8 +70,8 @@ def _trl(name: str) -> Check:
 CONTENDERS: dict[str, Contender] = {
     "ours": Contender("verify_batch, 512 completions a call", _ours, batch=512),
     "ours-1": Contender("the same, with its workers on one core", _ours, batch=512, one_core=True),
-    "math-verify": Contender("verify(parse(gold), parse(completion)) in a loop", _math_verify),
-    "math-verify-$": Contender("the same, the gold put in $...$", lambda: _math_verify("${}$")),
+    "math-verify": Contender("verify(parse(gold), parse(completion)) in a loop", lambda: _math_verify(False)),
+    "math-verify-$": Contender("the same, the gold put in $...$", lambda: _math_verify(True)),
     "trl": Contender("trl.rewards.accuracy_reward", lambda: _trl("accuracy_reward")),
     "trl-reasoning": Contender("trl.rewards.reasoning_accuracy_reward", lambda: _trl("reasoning_accuracy_reward")),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from fractions import Fraction
 from math import gcd
 
@@ -41,6 +42,8 @@ def polynomial(rng: random.Random) -> Case:
     right.append(
         rf"{front}{factors[0]} \cdot {''.join(factors[1:])}" if len(factors) > 1 else rf"\left({expanded}\right)"
     )
+    right.append("".join([front, *factors]).replace("(", r"\left(").replace(")", r"\right)"))
+    right.append(re.sub(r"\^(\d)", r"^{\1}", expanded))
     changed, at = coefficients[:], rng.randrange(len(coefficients))
     changed[at] += rng.choice([1, -1, 2])
     flipped = [c if i != at else -c for i, c in enumerate(coefficients)]

@@ -314,7 +314,11 @@ def find_all(rng: random.Random) -> Case:
             rf"\text{{ or }} {x} = ".join([f"{x} = {order[0]}", *order[1:]]),
         ]
         if head:
-            forms.append(rf"{head} \text{{ and }} {order[-1]}")
+            forms += [
+                rf"{head} \text{{ and }} {order[-1]}",
+                rf"{head}, \text{{ and }} {order[-1]}",
+                f"{head}, and {order[-1]}",
+            ]
             if "\\" not in text:
                 forms += [plain(f"{head} and {order[-1]}"), region(f"The solutions are {head} and {order[-1]}.")]
         return forms
@@ -325,6 +329,7 @@ def find_all(rng: random.Random) -> Case:
             ", ".join(items),
             rf"\text{{ or }} {x} = ".join([f"{x} = {items[0]}", *items[1:]]),
             rf"{', '.join(items[:-1])} \text{{ and }} {items[-1]}",
+            rf"{', '.join(items[:-1])}, \text{{ and }} {items[-1]}",
             f"{x} = {', '.join(items)}",
         ]
     )
@@ -349,7 +354,24 @@ def sequence(rng: random.Random) -> Case:
     return Case(str(forms(a, d, last)[rng.choice([0, 0, 1, 3])]), [*forms(a, d, last), *forms(a, d, back)], wrong)
 
 
-def empty(rng: random.Random) -> Case:
+def empty_or_all(rng: random.Random) -> Case:
+    if rng.random() < 0.4:
+        wrong = [
+            r"[0,\infty)",
+            r"\mathbb{R} \setminus \{0\}",
+            r"\emptyset",
+            r"\mathbb{Q}",
+            rf"x > -{rng.randrange(10**6)}",
+        ]
+        right: list[Answer | str] = [
+            r"(-\infty,\infty)",
+            r"(-\infty, +\infty)",
+            r"\mathbb{R}",
+            r"x \in \mathbb{R}",
+            r"\text{all real numbers}",
+            plain("ℝ"),
+        ]
+        return Case(rng.choice([r"\mathbb{R}", r"(-\infty,\infty)", r"(-\infty, \infty)"]), right, wrong)
     return Case(
         r"\emptyset",
         [r"\varnothing", r"\{\}", r"\emptyset", r"x \in \emptyset", plain("∅")],
@@ -367,5 +389,5 @@ KINDS: dict[str, tuple[int, Kind]] = {
     "plus-minus": (3, plus_minus),
     "find all": (5, find_all),
     "sequence": (1, sequence),
-    "empty set": (1, empty),
+    "empty set, all reals": (1, empty_or_all),
 }

@@ -10,6 +10,7 @@ from bench.rewards.kinds.base import (
     Answer,
     Case,
     Kind,
+    decimal,
     frac,
     fraction,
     nonzero,
@@ -51,6 +52,7 @@ def root(rng: random.Random) -> Case:
                 rf"\frac{{{k * m}}}{{{_root(m)}}}",
                 rf"{k} \cdot {m}^{{1/2}}",
                 plain(f"{k}√{m}"),
+                rf"{k}\sqrt{m}" if m < 10 else rf"{k}\,{_root(m)}",
             ]
 
         near = rng.choice([(a + 1, n), (a, n + 1 if n + 1 in _SQUAREFREE else n * a * a), (a * n, n)])
@@ -116,6 +118,9 @@ def pi_multiple(rng: random.Random) -> Case:
         return [
             _pi(w),
             rf"{frac(w)}\pi",
+            rf"\frac\pi{w.denominator}"
+            if w.numerator == 1 and w.denominator < 10
+            else _pi(w).replace("frac", "tfrac"),
             rf"\frac{{{w.numerator}}}{{{w.denominator}}} \pi",
             plain(f"{'' if w.numerator == 1 else w.numerator}π/{w.denominator}"),
         ]
@@ -231,6 +236,16 @@ def trigonometry(rng: random.Random) -> Case:
 
 
 def powers(rng: random.Random) -> Case:
+    if rng.random() < 0.2:  # 1/8 = 2^{-3}
+        b, n = rng.choice([2, 3, 4, 5, 6, 7, 10]), rng.randrange(2, 7)
+        same = [
+            f"{b}^{{-{n}}}",
+            rf"\frac{{1}}{{{b}^{n}}}",
+            rf"\frac{{1}}{{{b**n}}}",
+            rf"\left(\frac{{1}}{{{b}}}\right)^{{{n}}}",
+        ]
+        near = [f"{b}^{{-{n + 1}}}", f"{b}^{n}", f"-{b}^{{{n}}}", rf"\frac{{1}}{{{b**n + 1}}}"]
+        return Case(rng.choice([same[2], decimal(Fraction(1, b**n)) or same[2]]), same, near)
     b, n = rng.choice([2, 3, 5, 6, 7, 10, 11, 12]), rng.randrange(3, 200)
 
     def forms(e: int) -> list[Answer | str]:

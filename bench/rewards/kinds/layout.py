@@ -126,6 +126,24 @@ def box_shapes(rng: random.Random) -> Case:
     return Case(gold, forms(gold), [*forms(near), region(rf"\boxed{{{gold}")])
 
 
+def gold_shapes(rng: random.Random) -> Case:
+    """The gold stands in dollars, in a box, or at the end of a whole solution."""
+    gold, near = _gold(rng)
+    k = rng.randrange(2, 90)
+    written = rng.choice(
+        [
+            f"${gold}$",
+            f"${gold}$",
+            rf"\boxed{{{gold}}}",
+            rf"$\boxed{{{gold}}}$",
+            rf"Let $x={k}$ and $y={k + 1}$. Then the sum is ${2 * k + 1}$, so the answer is $\boxed{{{gold}}}$.",
+            f"There are {k} cases, each counted twice.\n\nTherefore we get\n\\[\\boxed{{{gold}}}\\]",
+        ]
+    )
+    wrong = [near, near, str(k), str(2 * k + 1)]
+    return Case(written, [gold, rf"x = {gold}", rf"\displaystyle {gold}"], [w for w in wrong if w != gold])
+
+
 def last_box(rng: random.Random) -> Case:
     gold, near = _gold(rng)
 
@@ -276,6 +294,7 @@ def hack(rng: random.Random) -> Case:
 KINDS: dict[str, tuple[int, Kind]] = {
     "notation": (5, notation),
     "box shapes": (6, box_shapes),
+    "gold shapes": (5, gold_shapes),
     "last box wins": (4, last_box),
     "draft box": (5, draft_box),
     "cue": (8, cue),

@@ -26,7 +26,28 @@ def percent(rng: random.Random) -> Case:
     return Case(rf"{decimal(value)}\%", forms(value), forms(near))
 
 
+def _foreign_money(rng: random.Random) -> Case:
+    sign, name = rng.choice([("€", "euros"), ("£", "pounds")])
+    n = rng.randrange(100, 100_000)
+
+    def forms(cents: int) -> list[Answer | str]:
+        amount = f"{cents // 100}.{cents % 100:02d}"
+        return [
+            f"{sign}{amount}",
+            plain(f"{sign}{amount}"),
+            plain(f"{amount} {name}"),
+            rf"{amount}\text{{ {name}}}",
+            amount,
+        ]
+
+    return Case(
+        f"{sign}{n // 100}.{n % 100:02d}", forms(n), [*forms(n + 10), *forms(n + 1000), rf"\${n // 100}.{n % 100:02d}"]
+    )
+
+
 def money(rng: random.Random) -> Case:
+    if rng.random() < 0.12:
+        return _foreign_money(rng)
     cents = rng.choice([100 * rng.randrange(1, 2000), rng.randrange(1, 200_000), 5 * rng.randrange(1, 4000)])
     value = Fraction(cents, 100)
 
@@ -81,7 +102,49 @@ _FULL = {
 _NOUNS = ["apples", "students", "marbles", "books", "tickets", "pages", "miles", "chairs", "stamps", "cookies"]
 
 
+def _duration(rng: random.Random) -> Case:
+    h, m = rng.randrange(1, 12), rng.choice([5, 10, 15, 20, 30, 30, 40, 45, 50])
+
+    def forms(minutes: int) -> list[Answer | str]:
+        hours, rest = divmod(minutes, 60)
+        forms: list[Answer | str] = [
+            rf"{hours}\text{{ hours }} {rest}\text{{ minutes}}",
+            rf"{minutes}\text{{ minutes}}",
+        ]
+        forms += [rf"\text{{{hours} hours {rest} minutes}}", plain(f"{hours} hours and {rest} minutes")]
+        forms += [plain(f"{hours} h {rest} min"), plain(f"{minutes} minutes")]
+        return forms + ([rf"{t}\text{{ hours}}"] if (t := decimal(Fraction(minutes, 60))) else [])
+
+    wrong = [
+        *forms(60 * h + m + rng.choice([1, 60, -5])),
+        rf"{h}{m:02d}\text{{ minutes}}",
+        f"{h}.{m:02d} \\text{{ hours}}",
+    ]
+    return Case(str(forms(60 * h + m)[0]), forms(60 * h + m), wrong)
+
+
+def _temperature(rng: random.Random) -> Case:
+    t = rng.randrange(-20, 120)
+
+    def forms(degrees: int) -> list[Answer | str]:
+        return [
+            rf"{degrees}^\circ\text{{C}}",
+            rf"{degrees}^{{\circ}}\mathrm{{C}}",
+            rf"{degrees}^\circ C",
+            plain(f"{degrees}°C"),
+            plain(f"{degrees} °C"),
+            rf"{degrees}\text{{ degrees Celsius}}",
+            plain(f"{degrees} degrees Celsius"),
+        ]
+
+    return Case(
+        rf"{t}^\circ\text{{C}}", forms(t), [*forms(t + 1), *forms(t + 10), rf"{t}^\circ\text{{F}}", plain(f"{t}°F")]
+    )
+
+
 def unit(rng: random.Random) -> Case:
+    if (shape := rng.random()) < 0.18:
+        return _duration(rng) if shape < 0.12 else _temperature(rng)
     if rng.random() < 0.35:  # the question names the unit, the gold does not
         n, noun = rng.randrange(2, 2000), rng.choice(_NOUNS)
 
@@ -117,10 +180,10 @@ def unit(rng: random.Random) -> Case:
         return forms
 
     converted = [f"{decimal(value * factor)}{small}"] * 3
-    wrong: list[Answer | str] = [f"{decimal(value)}{small}"] * 3 + [f"{decimal(value * factor * 10)}{small}"] * 2
+    mistaken = [f"{decimal(value)}{small}"] * 3 + [f"{decimal(value * factor * 10)}{small}"] * 2
     if exponent:
-        wrong += [f"{decimal(value)}{big.replace('^2', '^3')}"] * 2
-    return Case(f"{decimal(value)}{big}", [*same(value), *converted], same(value + 1) + wrong)
+        mistaken += [f"{decimal(value)}{big.replace('^2', '^3')}"] * 2
+    return Case(f"{decimal(value)}{big}", [*same(value), *converted], [*same(value + 1), *mistaken])
 
 
 def angle(rng: random.Random) -> Case:

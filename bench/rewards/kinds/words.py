@@ -82,6 +82,31 @@ def choice(rng: random.Random) -> Case:
     return Case(gold, forms(letter), forms(other) + hedges)
 
 
+def choices(rng: random.Random) -> Case:
+    """More than one letter."""
+    letters = sorted(rng.sample("ABCDE", rng.choice([2, 2, 3])))
+
+    def forms(of: list[str]) -> list[Answer | str]:
+        order = rng.sample(of, len(of))
+        commas, spelled = ", ".join(order), f"{', '.join(order[:-1])} and {order[-1]}"
+        return [
+            commas,
+            rf"\text{{{commas}}}",
+            ",".join(of),
+            rf"\text{{{spelled}}}",
+            plain(spelled),
+            plain(commas),
+            "".join(of),
+            rf"\text{{{''.join(of)}}}",
+            region(f"The correct statements are {spelled}."),
+            rf"({'), ('.join(order)})",
+        ]
+
+    other = next(x for x in rng.sample("ABCDE", 5) if x not in letters)
+    wrong = [*forms([*letters, other]), *forms(sorted([*letters[1:], other])), letters[0], rf"\text{{{letters[-1]}}}"]
+    return Case(rng.choice([", ".join(letters), ",".join(letters), "".join(letters)]), forms(letters), wrong)
+
+
 _WORDS = [
     ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"],
     [
@@ -256,6 +281,7 @@ def text_around(rng: random.Random) -> Case:
 
 KINDS: dict[str, tuple[int, Kind]] = {
     "choice": (12, choice),
+    "several choices": (2, choices),
     "word": (3, word),
     "date": (2, date),
     "yes, no": (2, yes_no),
