@@ -38,7 +38,7 @@ _ASIDE = re.compile(r"\b(?:wrong|incorrect|false|not|distractor|eliminated|ruled
 # Another letter: `, C`, `or (C)` at the start; `or C`, `(C)` anywhere; `C.` at the start of a line.
 _OTHER = re.compile(
     r"^[\s.,;/&|+、和或]*(?:(?:or|and)\s)?[(\[]?([A-Z0-9])[)\]]?(?=\s*(?:$|[,.;:)/&|+\n、或和]|or\b|and\b))"
-    r"|(?:\b(?:or|and)\s|或|和)[(\[]?([A-Za-z0-9])[)\]]?(?=\s*(?:$|[,.;:)\n]))"
+    r"|(?:\b(?:or|and|maybe|perhaps|possibly)\s(?:also\s|even\s|maybe\s|perhaps\s|possibly\s)?|或|和)[(\[]?([A-Za-z0-9])[)\]]?(?=\s*(?:$|[,.;:)\n]))"
     r"|\(([A-Z0-9])\)|\n\s?\(?([A-Z0-9])[).:]"
 )
 _CHOSEN = re.compile(r"\b(?:choose|pick|select|go with)\b[ \t]*:?|故选|应选|我选|选择", re.IGNORECASE)
@@ -119,7 +119,7 @@ def _read(text: str, choices: dict[str, str]) -> str | None:
     rest = text[match.end() :]
     if _DENIED.match(rest):
         return None
-    described = rest.strip(" .:,;)\n-")
+    described = rest.strip(" .:,;()\n-")
     other = _by_text(described, choices)
     if described and other is not None:
         return label if other == label else SEVERAL
