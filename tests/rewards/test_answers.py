@@ -105,6 +105,10 @@ def test_choice_right(answer):
         "(B) or (C)",
         "B and C",
         "B: 17, or C",
+        "B, maybe C",
+        "B or possibly C",
+        "B (or maybe C)",
+        "Either B or C",
         "(B) 17 (C) 18",
         "The answer is A or B",
         "The answer is B or C.",
@@ -142,6 +146,7 @@ def test_choice_texts():
         "B Paris",
         "B: Paris",
         "(B) Paris",
+        "B (Paris)",
         "The answer is Paris.",
         r"\boxed{\text{Paris}}",
     ):
