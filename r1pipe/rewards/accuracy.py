@@ -17,14 +17,15 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from r1pipe.chat import Tags
-from r1pipe.rewards import extract, mathpool, numbers, rules
+from r1pipe.rewards import answertext, extract, mathpool, numbers, rules
 from r1pipe.rewards.verdict import NO_THINKING_END, Context, Row, Verdict
 from r1pipe.settings import Strict
 
-VERSION = "1"
+VERSION = "2"
 MAX_ANSWER = 25_000  # characters; longer answers are not looked at
 
 _RIGHT, _WRONG = Verdict(1.0, "scored"), Verdict(0.0, "scored")
+_UNREADABLE = Verdict(0.0, "unverifiable", "the answer cannot be read")
 
 
 class Options(Strict):
@@ -85,35 +86,44 @@ class Accuracy:
 
 def _decide(gold: str, region: str, number: bool) -> Verdict | mathpool.Pair:
     boxed = extract.boxed_answer(region)
-    candidates = extract.plain_candidates(region) if boxed is None else [boxed] if boxed else []
+    if boxed == "":
+        return Verdict(0.0, "unverifiable", "an open, empty or denied box")
+    if boxed is not None:
+        verdict = _compare(gold, [boxed], number)
+        if verdict is not _UNREADABLE:
+            return verdict
+        region = numbers.clean(boxed)  # a sentence in a box
+    return _compare(gold, extract.plain_candidates(region), number)
+
+
+def _compare(gold: str, candidates: list[str], number: bool) -> Verdict | mathpool.Pair:
+    """The first reading of the answer that means something decides."""
     if not candidates:
-        return Verdict(0.0, "unverifiable", "no answer" if boxed is None else "an open or empty box")
-    if numbers.parse(gold) is not None:
-        found = next((c for c in candidates if numbers.parse(c) is not None), None)
-        if found is None and boxed is None:
-            found = _only_number(candidates[-1])
-        if found is not None:
-            return _RIGHT if rules.decide(gold, found) else _WRONG
-        if number:
-            verdict = rules.decide(gold, candidates[0])
-            return _RIGHT if verdict else Verdict(0.0, "unverifiable", "the answer is not a number")
+        return Verdict(0.0, "unverifiable", "no answer")
+    words = rules.is_words(gold)
     for candidate in candidates:
-        if rules.decide(gold, candidate):
+        judgement = rules.decide(gold, candidate)
+        if judgement == "equal":
             return _RIGHT
-    answer = candidates[0] if boxed is not None or len(candidates) == 1 else candidates[1]
-    verdict = rules.decide(gold, answer)
-    if verdict is not None:
-        return _RIGHT if verdict else _WRONG
-    if boxed is None and rules.is_words(answer):
-        return Verdict(0.0, "unverifiable", "words where the gold answer is mathematics")
-    return gold, rules.bare(answer)
+        if judgement == "different" and not words:
+            return _WRONG
+        if judgement == "hard":
+            return Verdict(0.0, "unverifiable", "too large, too deep or too long")
+        if judgement == "ask" and not number:
+            return gold, rules.bare(candidate)
+    if words:
+        return _WRONG
+    if found := _only(gold, numbers.clean(candidates[-1])):
+        return _RIGHT if rules.decide(gold, found) == "equal" else _WRONG
+    return _UNREADABLE
 
 
-def _only_number(line: str) -> str | None:
-    """The number of a sentence that holds just one, and no formula (`\\sqrt{25}` is not 25)."""
-    if re.search(r"[\\^√!*+]", line):
-        return None
-    tokens = numbers.TOKEN.findall(numbers.clean(line))
+def _only(gold: str, sentence: str) -> str | None:
+    """The number, or the time of day, of a sentence that holds just one, and no formula (`\\sqrt{25}` is not 25)."""
+    if numbers.parse(gold) is not None:
+        tokens = [] if re.search(r"[\\^√!*+]", sentence) else numbers.TOKEN.findall(sentence)
+    else:
+        tokens = answertext.CLOCK.findall(sentence) if answertext.clock(numbers.clean(gold)) else []
     return tokens[0] if len(tokens) == 1 else None
 
 

@@ -17,10 +17,31 @@ _BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*\{")
 _BETWEEN = re.compile(r"(?:[\s,;$]|\\[,;!]|\band\b|\bor\b|\\text\s*\{\s*(?:and|or)\s*\}|或|和|与|、|，)*")
 # `Final Answer: **73**`, `答案是 42。`, `#### 72`
 _CUE = re.compile(
-    r"(?:(?:\banswer\b|\bresult\b|答案|结果|得数)\s*(?:is|are|equals|为|是|等于)?\s*[:=]?|####)\s*",
+    r"(?:(?:\banswer\b|\bresult\b|\bsolution\b|\bconclusion\b|答案|结果|得数|结论)"
+    r"(?:\s*(?:to|of|for)\b[^.:=\n$\\]{0,60}?(?=\bis\b|:|=))?\s*"
+    r"(?:should be|would be|must be|is|are|was|equals|应为|应该是|为|是|等于)?\s*(?:therefore|thus|then|indeed)?\s*[:=：]?"
+    r"|####|(?:故|应|答案)?选(?:择|项)?\s*[:：]?|\b(?:choose|pick|select)\b)\s*",
     re.IGNORECASE,
 )
-_VERB = re.compile(r"(?:\bis\b|\bare\b|\bequals?\b|\bgives\b|=|是|等于|为|得到?)\s*", re.IGNORECASE)
+_VERB = re.compile(
+    r"(?:\bis\b|\bare\b|\bit['’]s\b|\bequals?\b|\bequal to\b|\bgives?\b|\bgets?\b|\bgot\b|\bhave\b|\bhas\b|\bbe\b"
+    r"|\bfinds?\b|\bobtain\b|=|(?<!\d):|:(?!\d)|是|等于|为|得到?|有|共)\s*",
+    re.IGNORECASE,
+)
+_LEAD = re.compile(
+    r"(?:(?:(?:so|thus|therefore|hence|then|finally|and|ok|okay|well)\b|因此|所以|故|即|综上)[\s,:，：]*)+",
+    re.IGNORECASE,
+)
+_TAIL = re.compile(
+    r"(?:[,;]|[.。!！](?=\s|$)|\s-)\s*(?=[A-Za-z\u4e00-\u9fff]{2,}\s|$)"
+    r"|\s+(?:because|since|which|as|so|where|when|by|in total|altogether)\b",
+    re.IGNORECASE,
+)
+_FORMULA = re.compile(
+    r"\$\$(.{1,1000}?)\$\$|\\\[(.{1,1000}?)\\\]|\\\((.{1,1000}?)\\\)|(?<![\\$])\$([^$\n]{1,1000}?)(?<!\\)\$(?![\d$])",
+    re.DOTALL,
+)
+_BULLET = re.compile(r"\s*(?:#{1,6}(?!#)\s*(?=[^\d\s#])|>\s+|[*-]\s+(?=[A-Za-z\u4e00-\u9fff]{2}))")
 _NEGATION = re.compile(r"\bnot\b|n['’]t\b|\bnever\b|不是|不等于|并非|≠|\\neq?\b", re.IGNORECASE)
 
 _FENCE = re.compile(r"[ \t]{0,8}(`{3,}|~{3,})[ \t]*([^`\s]*)[^`]*")
@@ -101,6 +122,21 @@ def _closing(text: str, start: int) -> int | None:
     return None
 
 
+_NOT_BEFORE = re.compile(
+    r"(?:\bnot|n['’]t|\bnever|不是|不等于|并非|≠|\\neq?)(?:\s+(?:equal to|be|the|answer|is|simply|just))*[\s$:]*$",
+    re.IGNORECASE,
+)
+_NOT_BEHIND = re.compile(
+    r"[\s$.,)\]]*(?:(?:is|was)(?:\s+(?:not\b|wrong|incorrect|false)|n['’]t\b)|[（(]?(?:是)?(?:错|不对|不正确))",
+    re.IGNORECASE,
+)
+
+
+def _denied(before: str, behind: str) -> bool:
+    """`not \\boxed{5}`, `\\boxed{5} is wrong`."""
+    return bool(_NOT_BEFORE.search(before) or _NOT_BEHIND.match(behind))
+
+
 def last_boxed(text: str) -> str | None:
     """Content of the last box, the innermost of nested ones; None without a box or with the last one open."""
     found = boxes(text)
@@ -116,47 +152,83 @@ def unbox(content: str) -> str:
 
 
 def boxed_answer(text: str) -> str | None:
-    """The boxed answer: the last box, joined with those directly before it; "" where a box is left open; None
-    where there is no box at all."""
+    """The boxed answer: the last box, joined with those directly before it; "" where a box is left open or denied;
+    None where there is no box at all."""
     found = boxes(text)
     if found is None:
         return ""
     if not found:
         return None
+    if _denied(text[max(0, found[-1][0] - 60) : found[-1][0]], text[found[-1][1] : found[-1][1] + 60]):
+        return ""
     run = [found[-1]]
     for box in reversed(found[:-1]):
         between = text[box[1] : run[0][0]]
         if not _BETWEEN.fullmatch(between):
             break
         run.insert(0, box)
-    contents = list(dict.fromkeys(unbox(content) for _, _, content in run))
-    return ", ".join(contents)
+    return ", ".join(dict.fromkeys(unbox(content) for _, _, content in run))
 
 
 def plain_candidates(text: str) -> list[str]:
-    """What an unboxed text may state as its answer, best first: the whole, after the last cue, after the last verb
-    of the last line. Empty where the last line negates."""
+    """What an unboxed text states as its answer: readings of one claim, best first. The claim is what follows the last
+    cue ("answer is", "####"), else the last verb of the last line, else the last line. Empty where it is denied."""
+    text = re.sub(r"[ \t\r]+", " ", text)  # the patterns are slow on runs of spaces
     text = re.sub(r"\*\*(.+?)\*\*|__(.+?)__", lambda m: m[1] or m[2], text, flags=re.DOTALL).strip()
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    text = re.sub(r"\\\[.{1,1000}?\\\]|\$\$.{1,1000}?\$\$", lambda m: m[0].replace("\n", " "), text, flags=re.DOTALL)
+    lines = [_BULLET.sub("", line).strip() for line in text.splitlines() if line.strip(" #*>-`")]
     if not lines:
         return []
-    if len(lines) == 1 and _single(text):
-        return [text, strip_end(text.rpartition("=")[2])] if "=" in text else [text]
-    if _NEGATION.search(lines[-1]) and not re.search(r"\$|\\", lines[-1]):
+    if len(lines) == 1 and not _sentence(lines[0]):
+        return [lines[0]]
+    claim = _claim("\n".join(lines), lines[-1])
+    if claim is None:
         return []
-    candidates = [text]
-    for pattern, where in ((_CUE, text), (_VERB, lines[-1])):
-        matches = list(pattern.finditer(where))
-        if matches and (tail := where[matches[-1].end() :].strip().splitlines()):
-            candidates.append(strip_end(tail[0]))
-    candidates.append(strip_end(lines[-1]))
-    return list(dict.fromkeys(c for c in candidates if c))
+    return list(dict.fromkeys(r for r in _readings(claim) if r)) + ([text] if len(lines) == 1 else [])
 
 
-def _single(text: str) -> bool:
-    """No words outside of LaTeX: an expression, not a sentence."""
-    bare = re.sub(r"\\[A-Za-z]+|\$", "", text)
-    return not re.search(r"\s|[\u3400-\u9fff]", bare.strip())
+def _claim(text: str, last: str) -> str | None:
+    for pattern, where in ((_CUE, text), (_VERB, last)):
+        for match in reversed(list(pattern.finditer(where))):
+            tail = where[match.end() :].strip()
+            if not tail or (match[0].strip() in ("=", ":") and _within_formula(where, match.start())):
+                continue
+            before = where[max(0, match.start() - 30) : match.start()]
+            if denial := _NEGATION.match(tail):
+                rest = re.split(
+                    r"\b(?:but|rather|instead)\b[\s,:]*(?:is\b|it is\b)?", tail[denial.end() :], maxsplit=1
+                )
+                return rest[1].strip() if len(rest) > 1 else None
+            if _NEGATION.search(re.split(r"[.,;!?。，；]", before)[-1]):
+                return None
+            return tail.splitlines()[0]
+    return None if _NEGATION.search(last) else _LEAD.sub("", last, count=1) if _LEAD.match(last) else last
+
+
+def _within_formula(text: str, at: int) -> bool:
+    return any(m.start() <= at < m.end() for m in _FORMULA.finditer(text))
+
+
+def _readings(claim: str) -> list[str]:
+    """The claim, its one formula, and the claim up to where it goes on in words."""
+    if _DENIED.search(claim):
+        return []
+    short = _TAIL.split(claim, maxsplit=1)[0]
+    formulas = [next(g for g in m.groups() if g) for m in _FORMULA.finditer(claim)]
+    return [strip_end(claim), *(f.strip() for f in formulas if len(formulas) == 1), strip_end(short)]
+
+
+_DENIED = re.compile(
+    r"\b(?:is|was|are)\s+(?:not|wrong|incorrect|false)\b|\b(?:isn|wasn|aren)['’]t\b|\b(?:more|less|greater|fewer) than\b"
+    r"|\bat (?:least|most)\b|\bbetween\b",
+    re.IGNORECASE,
+)
+
+
+def _sentence(text: str) -> bool:
+    """Are there words outside of LaTeX, rather than an expression alone?"""
+    bare = re.sub(r"\\[A-Za-z]+\s*\{[^{}]*\}|\\[A-Za-z]+", " ", text)
+    return bool(re.search(r"[A-Za-z]{3,}|[A-Za-z]{2,}\s|[\u3400-\u9fff]", bare))
 
 
 def strip_end(text: str) -> str:

@@ -1,94 +1,119 @@
 r"""Exact reading of plain numbers: no floats, no sympy, no eval.
 
-Reads integers of any length, decimals, thousands separators (`1,000`, `9{,}500`, `10\,000`), fractions (`2/3`,
-`\frac{-3}{4}`, `\frac12`, `1/2` as one character), mixed numbers (`2 2/3`, `2\frac12`; the fraction must be proper),
-repeating decimals (`0.\overline{3}`), scientific notation, fullwidth digits, the Unicode minus, percent, money and a
-unit behind the number. Anything else is None: left to the general comparison, or not a number.
+Reads integers of any length, decimals, thousands separators (`1,000`, `9{,}500`, `10\,000`, `1 234 567`, `12,34,567`),
+fractions (`2/3`, `\frac{-3}{4}`, `\frac12`, `½`), mixed numbers (`2 2/3`, `2\frac12`; the fraction must be proper),
+repeating decimals (`0.\overline{3}`, `0.1\dot{6}`, `0.333...`), scientific notation, percent, money, number words
+(`twenty-five`, `3 million`, `1.2万`) and a unit behind the number. Anything else is None: left to the general
+comparison, or not a number.
 """
 
 from __future__ import annotations
 
+import functools
 import re
-import unicodedata
 from dataclasses import dataclass
 from fractions import Fraction
+
+from r1pipe.rewards import mathtext, mathunits
 
 MAX_DIGITS = 20_000  # longer numbers are not read: converting them is quadratic
 MAX_EXPONENT = 5_000
 
-_FULLWIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
-_SIGNS = {0x2212: "-", 0xFE63: "-", 0x2010: "-", 0x2011: "-", 0x2013: "-", 0x2044: "/", 0x2215: "/"}
-_SPACES = {0x00A0: " ", 0x3000: " ", 0x2009: r"\,", 0x202F: r"\,", 0x2007: r"\,"}
-_TABLE: dict[int, str | int | None] = {**_FULLWIDTH, **_SIGNS, **_SPACES}
-
-_WRAPPED = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathsf|mbox|emph)\s*\{([^{}]*)\}")
-_CURRENCY = re.compile(r"^([+-]?)\s*(?:US)?[$€£¥₹]\s*")
-_INT = r"(?:\d{1,3}(?:,\d{3})+|\d+)"
+_WRAPPED = re.compile(
+    r"\\(?:text|textbf|textit|textrm|textup|mathrm|mathbf|mathit|mathsf|mbox|emph|boldsymbol)\s*\{([^{}]*)\}"
+)
+_INT = (
+    r"(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?:[ ]\d{3})+(?![\d]|[ ]?[\d/])|\d{1,3}(?:['_]\d{3})+|\d{1,2}(?:,\d{2})+,\d{3}|\d+)"
+)
 _DECIMAL = rf"(?:{_INT}(?:\.\d*)?|\.\d+)"
+_REPEAT = r"(?:\\(?:overline|bar|dot)\{(?P<rep>\d+)\}|\((?P<rep2>\d+)\)|\\dot\{?(?P<d1>\d)\}?(?P<d2>\d*)\\dot\{?(?P<d3>\d)\}?)"
 _NUMBER = re.compile(
     rf"""(?P<sign>[+-]?)\s*(?:
       (?P<whole>{_INT})(?:\s+|\s*(?=\\frac)) (?:(?P<mn>\d+)\s*/\s*(?P<md>\d+)|\\frac\{{(?P<ln>\d+)\}}\{{(?P<ld>\d+)\}})
-    | \\frac\{{(?P<fn>[+-]?{_DECIMAL})\}}\{{(?P<fd>[+-]?{_DECIMAL})\}}
+    | \\frac\{{(?P<fn>[+-]?\s?{_DECIMAL})\}}\{{(?P<fd>[+-]?\s?{_DECIMAL})\}}
     | (?P<n>{_DECIMAL})\s*/\s*(?P<d>{_DECIMAL})
-    | (?P<pre>\d*\.\d*)(?:\\overline|\\dot|\\bar)\{{(?P<rep>\d+)\}}
+    | (?P<pre>\d*\.\d*){_REPEAT}
+    | (?P<cut>\d*\.\d+)\s*(?:\.\.\.|\\[lcd]?dots)
     | (?P<dec>{_DECIMAL})
-      (?:[eE](?P<exp>[+-]?\d{{1,5}})|\s*(?:\\times|\\cdot|×|\*)\s*10\^\{{?(?P<sci>[+-]?\d{{1,5}})\}}?)?
-    )""",
+      (?:[eE](?P<exp>[+-]?\d{{1,5}})|\s*(?:\\times|\\cdot|\*|x)\s*10(?:\^|\*\*)\{{?\(?\s?(?P<sci>[+-]?\s?\d{{1,5}})\)?\}}?)?
+    )(?![\d.])""",
     re.VERBOSE,
 )
-_UNIT = re.compile(r"[A-Za-z°µΩ\u4e00-\u9fff][A-Za-z°µΩ\u4e00-\u9fff/^0-9²³ .]{0,30}")
-TOKEN = re.compile(rf"(?<![A-Za-z0-9.^_])[+-]?\s?[$€£¥]?{_DECIMAL}(?:\s*/\s*{_DECIMAL})?(?:\s?%)?(?![A-Za-z(^_])")
+_MONEY = re.compile(r"^([+-]?)\s*((?:US)?\$|[€£¥₹])\s*")
+_SCALES = {
+    "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
+    "百": 10**2, "千": 10**3, "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8,
+}  # fmt: skip
+_SCALE = re.compile(rf"\s*({'|'.join(sorted(_SCALES, key=len, reverse=True))})(?![A-Za-z])", re.IGNORECASE)
+_NOUN = re.compile(r"[^\W\d_][^\W\d_'.-]*(?:[ -][^\W\d_][^\W\d_'.-]*){0,2}")
+TOKEN = re.compile(
+    rf"(?<![A-Za-z0-9.^_/])[+-]?\s?[$€£¥]?{_DECIMAL}(?:\s*/\s*{_DECIMAL})?(?:[eE][+-]?\d+)?(?:\s?%)?(?![A-Za-z(^_\d])"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """An exact value; `percent` where a percent sign stood behind it; `unit` is lower-case text or ""."""
+    """An exact value; `percent` where a percent sign stood behind it; `unit` as it was written, or ""."""
 
     value: Fraction
     percent: bool = False
     unit: str = ""
 
 
+@functools.lru_cache(maxsize=16_384)
 def clean(text: str) -> str:
     r"""One spelling for what looks the same: ASCII digits and signs, `\dfrac` as `\frac`, no `\text`, no spacing
     commands, no maths delimiters, no bold, no trailing full stop."""
-    text = re.sub(r"\s+", " ", text.translate(_TABLE)).strip()
-    text = re.sub(r"\*\*(.+?)\*\*", r"\1", text)
-    text = re.sub(r"(?<=\d)(?:\\[,!; ]\s*|\{,\}|,\\!)+(?=\d{3}(?!\d))", ",", text)
-    text = re.sub(r"\\(?:left|right|displaystyle|textstyle|limits|bigl|bigr)(?![A-Za-z])|\\[,!;:]", " ", text)
-    text = text.replace("\\ ", " ").replace("~", " ").replace("\\$", "$").replace("\\%", "%")
-    text = re.sub(r"\\[dtc]frac(?![A-Za-z])", r"\\frac", text)
+    text = undelimit(re.sub(r"\s+", " ", mathtext.spell(text)).strip())
+    if text.isdigit():
+        return text
+    if "**" in text:
+        text = re.sub(r"\*\*(?! )(.+?)(?<! )\*\*", r"\1", text)
+    if "\\" in text or "{,}" in text:
+        text = undelimit(_clean_latex(text))
+    text = re.sub(r"\s+", " ", text).strip()
+    return text if text.endswith("..") else text.removesuffix(".").strip()
+
+
+def _clean_latex(text: str) -> str:
+    text = re.sub(r"(?<=\d)(?:\\[,!; ]\s?|\{,\}|,\\!)(?=\d{3}(?!\d))", ",", text)
+    text = re.sub(
+        r"\\(?:left|right|displaystyle|textstyle|limits|bigl?|bigr|Bigl?|Bigr)(?![A-Za-z])|\\[,!;:]", " ", text
+    )
+    text = re.sub(r"\\q?quad(?![A-Za-z])|\\ |~", " ", text).replace("\\$", "$").replace("\\%", "%")
     text = re.sub(r"\s+", " ", text)  # again: the patterns below are slow on runs of spaces
-    text = re.sub(r"\\frac\s*(\d)\s*(\d)(?!\d)", r"\\frac{\1}{\2}", text)
-    text = re.sub(r"\\frac\s*\{\s*([^{}]*?)\s*\}\s*\{\s*([^{}]*?)\s*\}", r"\\frac{\1}{\2}", text)
-    text = _undelimit(text)
+    if "frac" in text:
+        text = re.sub(r"\\[dtc]frac(?![A-Za-z])", r"\\frac", text)
+        text = re.sub(r"\\frac ?(\d) ?(\d)(?!\d)", r"\\frac{\1}{\2}", text)
+        text = re.sub(r"\\frac ?(\d) ?\{", r"\\frac{\1}{", text)
+        text = re.sub(r"\\frac ?\{ ?([^{}]*?) ?\} ?(\d)", r"\\frac{\1}{\2}", text)
+        text = re.sub(r"\\frac ?\{ ?([^{}]*?) ?\} ?\{ ?([^{}]*?) ?\}", r"\\frac{\1}{\2}", text)
     for _ in range(3):
-        text = _WRAPPED.sub(r"\1", text)
-    text = re.sub(r"\^\s*\{?\s*\\circ\s*\}?|\\degree\b", "°", text)
-    text = "".join(_vulgar(c) for c in text)
-    return re.sub(r"\s+", " ", text).strip().rstrip("。").removesuffix(".").strip()
+        if not _WRAPPED.search(text):
+            break
+        text = _WRAPPED.sub(_unwrap, text)
+    return re.sub(r"\s?\^ ?(?:\{ ?\\circ ?\}|\\circ(?![A-Za-z]))|\\degree(?![A-Za-z])", "°", text)
 
 
-def _undelimit(text: str) -> str:
+def _unwrap(match: re.Match[str]) -> str:
+    before = match.string[match.start() - 1] if match.start() else ""
+    return " " + match[1] if before.isalnum() else match[1]
+
+
+def undelimit(text: str) -> str:
+    r"""Without the `$...$`, `\(...\)` or `\[...\]` around it."""
     for opening, closing in (("$$", "$$"), ("\\[", "\\]"), ("\\(", "\\)"), ("$", "$")):
         inner = text[len(opening) : -len(closing)]
         around = len(text) > len(opening) + len(closing) and text.startswith(opening) and text.endswith(closing)
-        if around and opening not in inner and closing not in inner:
+        plain = inner.replace("\\$", "")
+        if around and opening not in plain and closing not in plain:
             return inner.strip()
     return text
 
 
-def _vulgar(char: str) -> str:
-    """One-half as one character -> ` 1/2`."""
-    if char.isascii() or unicodedata.category(char) != "No":
-        return char
-    spelled = unicodedata.normalize("NFKC", char).replace("\u2044", "/")
-    return f" {spelled}" if re.fullmatch(r"\d+/\d+", spelled) else char
-
-
 def integer(digits: str) -> int:
     """`int` for any number of digits, without lifting Python's process-wide limit. ValueError above MAX_DIGITS."""
-    digits = digits.replace(",", "")
+    digits = re.sub("[,' _]", "", digits)
     if len(digits) > MAX_DIGITS:
         raise ValueError("too many digits")
     value = 0
@@ -98,54 +123,85 @@ def integer(digits: str) -> int:
     return value
 
 
-def _decimal(text: str) -> Fraction:
-    sign = -1 if text.startswith("-") else 1
-    whole, _, after = text.lstrip("+-").replace(",", "").partition(".")
-    return sign * Fraction(integer((whole + after) or "0"), 10 ** len(after))
+def decimal(text: str) -> Fraction:
+    """`-1,234.5e-3`. ValueError where it is too long or too large."""
+    mantissa, _, exponent = text.lower().partition("e")
+    sign = -1 if mantissa.startswith("-") else 1
+    whole, _, after = mantissa.lstrip("+- ").partition(".")
+    if exponent and abs(int(exponent)) > MAX_EXPONENT:
+        raise ValueError("too large an exponent")
+    value = Fraction(sign * integer((whole + after) or "0"), 10 ** len(after))
+    return value * Fraction(10) ** int(exponent) if exponent else value
 
 
+@functools.lru_cache(maxsize=16_384)
 def parse(text: str) -> Quantity | None:
     """The number that `text` is, as a whole; None where it is anything else."""
     text = clean(text)
-    money = _CURRENCY.match(text)
-    if money:
-        text = money[1] + text[money.end() :]
-    match = _NUMBER.match(text)
+    if text.isdigit() and len(text) < 20:
+        return Quantity(Fraction(int(text)))
+    while len(text) > 2 and text[0] == "(" and text[-1] == ")" and "(" not in text[1:]:
+        text = text[1:-1].strip()
+    currency = ""
+    if money := _MONEY.match(text):
+        text, currency = money[1] + text[money.end() :], money[2].removeprefix("US")
+    percent = text.startswith("百分之")
+    match = _NUMBER.match(text.removeprefix("百分之"))
     if not match:
-        return None
+        words = _words(text)
+        return Quantity(Fraction(words)) if words is not None and not currency else None
     try:
         value = _value(match)
     except (ValueError, ZeroDivisionError):
         return None
     if value is None:
         return None
-    rest = text[match.end() :].strip()
+    rest = match.string[match.end() :]
+    if scale := _SCALE.match(rest):
+        value, rest = value * _SCALES[scale[1].lower()], rest[scale.end() :]
+    spaced, rest = rest.startswith(" ") or not rest.isascii(), rest.strip()
     if rest in ("%", "percent", "per cent", "percentage"):
         return Quantity(value, percent=True)
-    if not rest or rest == "$":
-        return Quantity(value)
-    if rest[0] in "eE" and len(rest) == 1:  # `2e`: Euler's number, not a unit
+    if currency:
+        return Quantity(value, unit=currency) if not rest or mathunits.parse(rest) is not None else None
+    if not rest:
+        return Quantity(value, percent=percent)
+    if mathunits.parse(rest) is not None:
+        return Quantity(value, unit=rest) if spaced or not rest.isalpha() or len(rest) > 2 or rest in _GLUED else None
+    if (total := _compound(text)) is not None:
+        return total
+    return Quantity(value, unit=rest) if _is_noun(rest) else None
+
+
+def _compound(text: str) -> Quantity | None:
+    """`3 hours 30 minutes`, `5 ft 6 in`: in the last of its units, which get smaller."""
+    parts = re.findall(r"(\d+(?:\.\d+)?)\s*([A-Za-z\u4e00-\u9fff]{1,12})\s*,?\s*(?:and\s+)?", text)
+    if not 2 <= len(parts) <= 4 or re.sub(r"[\s,]|\band\b", "", text) != "".join(n + u for n, u in parts):
         return None
-    if _UNIT.fullmatch(rest) and _is_unit(rest):
-        return Quantity(value, unit=rest.lower() if len(rest) > 3 else rest)
-    return None
+    total, unit = Fraction(0), ""
+    for number, name in parts:
+        ratio = mathunits.ratio(unit or name, name)
+        if not ratio or (unit and ratio <= 1):
+            return None
+        total, unit = total * ratio + decimal(number), name
+    return Quantity(total, unit=unit)
 
 
-def _is_unit(rest: str) -> bool:
-    """`70,000 dollars`, `5 km`, `3 m^2`; not `3x`, `2ab`, `4 or 5`, `2 pi`. Two- and three-letter words count only
-    where they are known units: they may be products of variables."""
-    words = rest.split()
-    if len(words) > 3 or re.search(r"(?<![A-Za-z^²³])\d", rest):
-        return False
-    if {w.lower().rstrip(".") for w in words} & _NO_UNIT:
-        return False
-    first = re.split(r"[/^ .]", rest, maxsplit=1)[0]
-    return first in UNITS or len(first) > 3 or not rest.isascii()
-
-
-_NO_UNIT = frozenset(
-    {"or", "and", "pi", "to", "is", "if", "mod", "not", "but", "minus", "plus", "times", "over", "maybe"}
+_GLUED = frozenset({"cm", "mm", "km", "kg", "mg", "ml", "mL", "ms", "ft", "kW", "Hz"})  # `5cm`; `5ab` is a product
+_NO_NOUN = frozenset(
+    """or and pi to is if mod not but minus plus times over maybe than then times divided less more sqrt squared cubed
+    factorial degrees sin cos tan log ln exp inf infinity either neither nor vs versus wrong incorrect right correct
+    through until from with where when that""".split()
 )
+
+
+def _is_noun(rest: str) -> bool:
+    """`apples`, `red marbles`, `个苹果`; not `ab` (a product), `or 5`."""
+    match = _NOUN.fullmatch(rest)
+    if not match:
+        return False
+    words = re.split("[ -]", rest.lower())
+    return not _NO_NOUN & set(words) and any(len(w) > 3 or not w.isascii() for w in words)
 
 
 def _value(match: re.Match[str]) -> Fraction | None:
@@ -155,39 +211,64 @@ def _value(match: re.Match[str]) -> Fraction | None:
         n, d = integer(g["mn"] or g["ln"]), integer(g["md"] or g["ld"])
         return sign * (integer(g["whole"]) + Fraction(n, d)) if n < d else None
     if g["fn"] is not None:
-        return sign * _decimal(g["fn"]) / _decimal(g["fd"])
+        return sign * decimal(g["fn"]) / decimal(g["fd"])
     if g["n"] is not None:
-        return sign * _decimal(g["n"]) / _decimal(g["d"])
-    if g["rep"] is not None:
-        repeated = Fraction(integer(g["rep"]), 10 ** len(g["rep"]) - 1)
-        return sign * (_decimal(g["pre"]) + repeated / 10 ** len(g["pre"].partition(".")[2]))
-    exponent = int(g["exp"] or g["sci"] or 0)
-    if abs(exponent) > MAX_EXPONENT:
+        return sign * decimal(g["n"]) / decimal(g["d"])
+    if g["pre"] is not None:
+        period = g["rep"] or g["rep2"] or g["d1"] + g["d2"] + g["d3"]
+        return sign * _repeating(g["pre"], period)
+    if g["cut"] is not None:
+        cut = _PERIOD.fullmatch(g["cut"])
+        return sign * _repeating(cut[1], cut[2]) if cut else None
+    value = decimal(g["dec"])
+    if exponent := g["exp"] or g["sci"]:
+        power = int(exponent.replace(" ", ""))
+        if abs(power) > MAX_EXPONENT:
+            return None
+        value *= Fraction(10) ** power
+    return sign * value
+
+
+_PERIOD = re.compile(r"(\d*\.\d*?)(\d{2,12}?|(\d)(?=\3))\2+")  # 0.333, 0.1666, 0.142857142857: what repeats
+
+
+def _repeating(before: str, period: str) -> Fraction:
+    repeated = Fraction(integer(period), 10 ** len(period) - 1)
+    return decimal(before) + repeated / 10 ** len(before.partition(".")[2])
+
+
+_SMALL = {
+    w: i
+    for i, w in enumerate(
+        """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+        seventeen eighteen nineteen""".split()
+    )
+} | {w: 10 * i for i, w in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)}
+
+
+def _words(text: str) -> int | None:
+    """`minus twenty-five`, `three hundred and five`."""
+    words = text.lower().replace("-", " ").split()
+    sign = 1
+    if words and words[0] in ("minus", "negative"):
+        sign, words = -1, words[1:]
+    if not words or len(words) > 12:
         return None
-    return sign * _decimal(g["dec"]) * Fraction(10) ** exponent
-
-
-# unit -> (what it measures, factor to the base unit)
-UNITS: dict[str, tuple[str, Fraction]] = {
-    name: (what, Fraction(factor))
-    for what, units in {
-        "length": {"mm": "1/1000", "cm": "1/100", "dm": "1/10", "m": "1", "km": "1000"},
-        "mass": {"mg": "1/1000", "g": "1", "kg": "1000", "t": "1000000"},
-        "time": {
-            "ms": "1/1000",
-            "s": "1",
-            "min": "60",
-            "h": "3600",
-            "seconds": "1",
-            "minutes": "60",
-            "hours": "3600",
-        },
-        "volume": {"ml": "1/1000", "mL": "1/1000", "L": "1", "l": "1"},
-        "angle": {"°": "1", "degrees": "1"},
-        "money": {"cents": "1/100", "dollars": "1"},
-    }.items()
-    for name, factor in units.items()
-}
+    total = current = 0
+    last = 1000
+    for word in words:
+        if word in _SMALL:
+            number = _SMALL[word]
+            if last < 100 and not (last >= 20 and number < 10):  # `two three` is no number
+                return None
+            current, last = current + number, max(number, 1)
+        elif word == "hundred" and 0 < current < 100:
+            current, last = current * 100, 100
+        elif word in _SCALES and word.isascii() and current:
+            total, current, last = total + current * _SCALES[word], 0, 1000
+        elif word != "and" or last < 100:
+            return None
+    return sign * (total + current)
 
 
 def same(gold: Quantity, answer: Quantity) -> bool:
@@ -196,8 +277,9 @@ def same(gold: Quantity, answer: Quantity) -> bool:
     be dropped or added (28 = 28 %), and 28 % = 0.28."""
     if gold.percent != answer.percent:
         percent, bare = (gold, answer) if gold.percent else (answer, gold)
-        return bare.value == percent.value or bare.value == percent.value / 100
-    if gold.unit != answer.unit and gold.unit in UNITS and answer.unit in UNITS:
-        (kind, factor), (other, scale) = UNITS[gold.unit], UNITS[answer.unit]
-        return kind == other and gold.value * factor == answer.value * scale
+        return not bare.unit and (bare.value == percent.value or bare.value == percent.value / 100)
+    if gold.unit != answer.unit:
+        ratio = mathunits.ratio(gold.unit, answer.unit)
+        if ratio is not None:
+            return ratio != 0 and gold.value * ratio == answer.value
     return gold.value == answer.value

@@ -1,37 +1,36 @@
-r"""Comparisons that need no computer algebra: the same text, numbers, choices, clock times, ratios, bases, words."""
+r"""One answer against the gold answer, by our own code: the same text, numbers, choices, dates, clock times, ratios,
+bases, remainders, words, and everything that `mathanswer` reads. What is left is for computer algebra."""
 
 from __future__ import annotations
 
 import re
-from fractions import Fraction
+from typing import Literal
 
-from r1pipe.rewards import numbers
+from r1pipe.rewards import answertext, mathanswer, mathcompare, mathratio, numbers
+from r1pipe.rewards.answertext import is_words
 from r1pipe.rewards.extract import last_boxed, unbox
+from r1pipe.rewards.mathexact import Undefined
+from r1pipe.rewards.mathlex import TooHard, Unreadable
+from r1pipe.rewards.numbers import undelimit
 
-_CHOICE_GOLD = re.compile(r"\(?([A-J])[).]?")
-_CHOICE = re.compile(
-    r"(?:option|choice)?\s*(?:\(([A-Za-z])\)|([A-Za-z])(?=[):.]|$))[):.]?(.*)", re.DOTALL | re.IGNORECASE
-)
-_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?\s*([ap])?\.?(?:m\.?)?", re.IGNORECASE)
-_RATIO = re.compile(r"(\d+(?:\.\d+)?)\s*:\s*(\d+(?:\.\d+)?)")
-_BASE = re.compile(r"([0-9A-Fa-f]+)_\{?(\d{1,2})\}?")
-_MOD = re.compile(r"(\d{1,50})(?:\^\{?(\d{1,50})\}?)?\s*\\bmod\s*\{?(\d{1,50})\}?")
-_MATH = re.compile(r"[\d^_=<>+*/\\|{}\[\]±∞√]")
-_ASSIGNED = re.compile(r"[A-Za-z](?:_\w+)?\s*=\s*(.+)", re.DOTALL)  # `x = 42` for the gold 42
+# unreadable: the answer is no mathematics; hard: out of bounds; ask: computer algebra has to say
+Judgement = Literal["equal", "different", "unreadable", "hard", "ask"]
+
 NO_GOLD = frozenset({"", "proof", "notfound", "not found", "none", "null", "nan", "n/a", "?", "unknown"})
+# constructs that only computer algebra knows
+_CALCULUS = re.compile(r"\\(?:int|iint|oint|lim|sum|prod|partial|Gamma|zeta|det|frac\s*\{\s*d\s*\}|begin)(?![A-Za-z])")
 
 
 def gold_text(gold: str) -> str:
     """The gold answer without box and maths delimiters; of a whole solution, its last box."""
     boxed = last_boxed(gold)
-    return _outer(boxed if boxed is not None else gold)
+    return bare(boxed if boxed is not None else gold)
 
 
-def _outer(text: str) -> str:
-    text = text.strip()
-    if len(text) > 2 and text[0] == text[-1] == "$" and "$" not in text.strip("$"):
-        text = text.strip("$").strip()
-    return text
+def bare(answer: str) -> str:
+    """An answer without box and maths delimiters."""
+    text = undelimit(unbox(answer).strip())
+    return text if text.count("$") < 2 or "\\$" in text else text.replace("$", "").strip()
 
 
 def canonical(text: str) -> str:
@@ -39,97 +38,94 @@ def canonical(text: str) -> str:
     return re.sub(r"(?<![0-9A-Za-z])\s+|\s+(?![0-9A-Za-z])", "", numbers.clean(text))  # `1 2` is not `12`
 
 
-def decide(gold: str, answer: str) -> bool | None:
-    """Equal, different, or None where computer algebra has to say. `gold` comes from `gold_text`."""
-    answer = _outer(unbox(answer))
-    if canonical(gold) == canonical(answer):
-        return True
-    gold_number, number = numbers.parse(gold), numbers.parse(answer)
-    if gold_number and number is None and (assigned := _ASSIGNED.fullmatch(answer)):
-        number = numbers.parse(assigned[1])
-    if gold_number and number:
-        return numbers.same(gold_number, number)
+def decide(gold: str, answer: str) -> Judgement:
+    """`gold` comes from `gold_text`."""
+    answer = bare(answer)
+    if gold == answer or canonical(gold) == canonical(answer):
+        return "equal"
+    mine, theirs = numbers.parse(gold), numbers.parse(answer)
+    if mine and theirs:
+        return _as("equal", numbers.same(mine, theirs))
     plain_gold, plain = numbers.clean(gold), numbers.clean(answer)
-    if _CHOICE_GOLD.fullmatch(plain_gold):
-        return choice(plain_gold, plain)
-    if modulo := _MOD.fullmatch(plain):
-        return gold_number is not None and gold_number.value == _mod(modulo)
-    if "\\bmod" in plain:  # read as its last number by the parser below
-        return False
-    for compare in (_clock, _base, _ratio):
+    if (verdict := answertext.choice(plain_gold, plain)) is not None:
+        text = answertext.choice_text(plain_gold)
+        if text and answertext.letter(plain) is None:
+            return decide(text, answer)
+        return "equal" if verdict else "different" if answertext.letter(plain) else "unreadable"
+    for compare in (mathratio.same_modulo, answertext.same_date, _clock_or_ratio, answertext.same_base):
         if (verdict := compare(plain_gold, plain)) is not None:
-            return verdict
-    if is_words(gold):
-        return words(gold) == words(answer)
-    return None
+            return _as("equal", verdict)
+    if is_words(gold) and answertext.as_latex(plain_gold) == plain_gold:
+        return _as("equal", answertext.same_words(gold, answer))
+    if _is_notation(plain_gold):
+        return "unreadable"
+    if len(plain_gold) < 40 and len(plain) < 40:  # `no solution` is the empty set
+        gold = gold if answertext.as_latex(plain_gold) == plain_gold else answertext.as_latex(plain_gold)
+        answer = answer if answertext.as_latex(plain) == plain else answertext.as_latex(plain)
+    return _mathematics(gold, answer)
 
 
-def choice(gold: str, answer: str) -> bool:
-    """The letter, alone or before its text (`(B) 17`, `D: a polynomial`); several letters are none."""
-    expected = _CHOICE_GOLD.fullmatch(gold)
-    match = _CHOICE.fullmatch(answer.strip())
-    if not expected or not match:
-        return False
-    rest = match[3] or ""
-    if re.search(r"\b(?:or|and)\b|或", rest, re.IGNORECASE) and re.search(r"\b[A-J]\b", rest):
-        return False
-    return (match[1] or match[2]).upper() == expected[1]
+def _as(judgement: Judgement, holds: bool) -> Judgement:
+    return judgement if holds else "different"
 
 
-def _mod(match: re.Match[str]) -> Fraction | None:
-    base, power, modulus = int(match[1]), int(match[2] or 1), int(match[3])
-    return Fraction(pow(base, power, modulus)) if modulus else None
-
-
-def _clock(gold: str, answer: str) -> bool | None:
-    g, a = _CLOCK.fullmatch(gold), _CLOCK.fullmatch(answer)
-    if not g or not a:
-        return None
-    same_half = g[4] is None or a[4] is None or g[4].lower() == a[4].lower()
-    return same_half and [int(x or 0) for x in g.groups()[:3]] == [int(x or 0) for x in a.groups()[:3]]
-
-
-def _ratio(gold: str, answer: str) -> bool | None:
-    g, a = _RATIO.fullmatch(gold), _RATIO.fullmatch(answer)
-    if not g or not a:
-        return None
-    return Fraction(g[1]) * Fraction(a[2]) == Fraction(g[2]) * Fraction(a[1])
-
-
-def _base(gold: str, answer: str) -> bool | None:
-    """`101_2`: digits in a base. A base that only one side names is not asked for."""
-    g, a = _BASE.fullmatch(gold), _BASE.fullmatch(answer)
-    if not g:
-        return None
-    if not a:
-        return g[1] == answer if answer.isalnum() else None
+def _mathematics(gold: str, answer: str) -> Judgement:
     try:
-        return int(g[1], int(g[2])) == int(a[1], int(a[2]))
-    except ValueError:  # a digit outside of its base
-        return False
+        expected = mathanswer.read(gold)
+    except (Unreadable, Undefined):
+        return _as("equal", _tokens(gold) == _tokens(answer)) if _has_words(gold) else "ask"
+    except TooHard:
+        return "hard"
+    try:
+        found = mathanswer.read(answer)
+    except Unreadable:
+        return "ask" if _CALCULUS.search(answer) else "unreadable"
+    except TooHard:
+        return "hard"
+    except Undefined:
+        return "different"
+    try:
+        return _as("equal", mathcompare.equal(expected, found))
+    except Unreadable:
+        return "ask"
+    except TooHard:
+        return "hard"
+    except Undefined:
+        return "different"
 
 
-def is_words(text: str) -> bool:
-    r"""A gold answer of words: `Wednesday`, `\text{even}`; not `xy`, `\pi`, `2x`."""
-    plain = numbers.clean(text)
-    if not plain or _MATH.search(plain):
-        return False
-    letters = re.findall(r"[^\W\d_]{3,}", plain)
-    return bool(letters) or plain != text.strip() or not plain.isascii()
+def _has_words(text: str) -> bool:
+    return bool(re.search(r"(?<!\\)\b[A-Za-z]{3,}|[\u3400-\u9fff]", numbers.clean(text)))
 
 
-def words(text: str) -> list[str]:
-    """The words of a text, case folded, without punctuation and articles."""
-    found = re.findall(r"[^\W_]+", numbers.clean(text).casefold())
-    return [w for w in found if w not in ("the", "a", "an")] or found
+def _tokens(text: str) -> list[str]:
+    return re.findall(r"\\?[^\W_]+|[^\w\s]", numbers.clean(text).casefold())
 
 
-def bare(answer: str) -> str:
-    """The answer without box and maths delimiters, as computer algebra takes it."""
-    return _outer(unbox(answer))
+def _clock_or_ratio(gold: str, answer: str) -> bool | None:
+    """`9:45` is a time of day; `3:10`, in lowest terms, may be a ratio as well."""
+    clock = answertext.same_clock(gold, answer)
+    if clock or (clock is not None and not mathratio.lowest_terms(gold)):
+        return clock
+    return mathratio.same_ratio(gold, answer)
+
+
+def _is_notation(plain: str) -> bool:
+    """A date, a time, digits in a base, a ratio."""
+    return any(
+        read(plain) is not None for read in (answertext.date, answertext.clock, answertext.based, mathratio.parts)
+    )
 
 
 def self_sufficient(gold: str) -> bool:
     """Can this gold be compared without computer algebra?"""
     plain = numbers.clean(gold)
-    return is_words(gold) or any(p.fullmatch(plain) for p in (_CHOICE_GOLD, _CLOCK, _RATIO, _BASE))
+    if is_words(gold) or _has_words(gold) or answertext.choice(plain, "") is not None:
+        return True
+    if _is_notation(plain) or mathratio.same_modulo(plain, "0") is not None:
+        return True
+    try:
+        mathanswer.read(answertext.as_latex(plain))
+    except (Unreadable, TooHard, Undefined):
+        return False
+    return True

@@ -19,7 +19,7 @@ from r1pipe.rewards.mathpool import MathPool, shared
 from tests.rewards import cases
 
 # Decided otherwise (the README says why).
-DECIDED = {"acc-no-think-tags": 0.0, "acc-free-constants": 0.0, "acc-hostile-deep-parens": 0.0}
+DECIDED = {"acc-no-think-tags": 0.0, "acc-free-constants": 0.0}
 
 
 def scores(pairs: list[tuple[str, str]], kind: str) -> list[float | None]:
@@ -64,7 +64,7 @@ def test_numbers_in_any_notation(kind):
         ("1/3", r"0.\overline{3}"), ("0.0015", "1.5e-3"), ("5 km", "5000 m"), ("5", "5 km"), ("29", "$29.00"),
     ]  # fmt: skip
     wrong = [
-        ("12", "12 or 13"), ("12", "12 13"), ("12", "12\n13"), ("12", "12 but maybe 13"), ("12", "twelve"), ("12", ""),
+        ("12", "12 or 13"), ("12", "12 13"), ("12", "12\n13"), ("12", "12 but maybe 13"), ("12", ""),
         ("12", r"\boxed{12} or \boxed{13}"), ("12", r"\boxed{12"), ("12", "It is not 12."), ("7", "-7"), ("-7", "7"),
         ("12", "12x"), ("12", "12^2"), ("12", "120"), ("12", "112"), ("12", "1.2"), ("12", "1 2"), ("12", r"\boxed{}"),
         ("1234", "1.234"), ("0.333", "1/3"), ("5", r"\sqrt{5}"), ("2", "2 2/3"), ("10", "4 10/3"), ("5 km", "5 m"),
@@ -101,7 +101,7 @@ def test_whose_fault():
     assert accuracy.verify("hm</think><answer>12</answer>", row, prefilled=True).score == 1.0
     assert accuracy.verify("<think>12</think><answer>12", row).score == 1.0  # the form is another reward's
     assert accuracy.verify(cases.wrap("apples"), row).status == "unverifiable"
-    for gold, kind in ((None, "number"), ("", "math"), ("twelve", "number"), (r"\frac{1", "math")):
+    for gold, kind in ((None, "number"), ("", "math"), ("many", "number"), (r"\frac{1", "math")):
         verdict = accuracy.verify(cases.wrap("12"), {"gold": gold, "kind": kind})
         assert (verdict.score, verdict.status) == (None, "error"), gold
 
@@ -116,7 +116,7 @@ def test_check_gold():
         accuracy.check_golds(["26", "x+1", "Wednesday", r"2\sqrt{2}", "B", "9:45"], ["number"] + ["math"] * 5)
         == [None] * 6
     )
-    bad = accuracy.check_golds([None, "", "proof", "twelve", r"\frac{1"], ["math", "math", "math", "number", "math"])
+    bad = accuracy.check_golds([None, "", "proof", "many", r"\frac{1"], ["math", "math", "math", "number", "math"])
     assert all(bad), bad
 
 

@@ -1,0 +1,243 @@
+r"""Are two answers equal? On what `mathanswer.read` says they are.
+
+Policies: a bare list is in no order and may repeat nothing that the other does not; braces make a set, where
+repetitions do not count; a point may stand without its brackets, in its order; a column is the point of its entries;
+a one-element set is its element. An equation may be scaled by a constant, an inequality by a positive one. A name
+before a value (`x = 5`) is not asked for, but two names must be the same. Units: see `numbers.same`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from r1pipe.rewards import mathsame, mathsets, mathunits
+from r1pipe.rewards.mathanswer import (
+    Answer, Dots, Items, Matrix, Named, Relation, System, Value, as_reals, read,
+)  # fmt: skip
+from r1pipe.rewards.mathexact import Undefined, substitute, symbols
+from r1pipe.rewards.mathlex import TooHard, Unreadable
+from r1pipe.rewards.mathsets import Reals
+from r1pipe.rewards.mathtree import Node, neg, num
+
+MAX_COMPARISONS = 5_000
+
+
+def same(gold: str, answer: str) -> bool:
+    """Raises Unreadable (another notation than what is read here), TooHard (out of bounds), Undefined."""
+    return equal(read(gold), read(answer))
+
+
+def equal(gold: Answer, answer: Answer) -> bool:
+    if isinstance(gold, Named) and isinstance(answer, Named):
+        return _named(gold, answer)
+    if isinstance(gold, Named | System) or isinstance(answer, Named | System):
+        return _unnamed(gold, answer)
+    if isinstance(gold, Reals) or isinstance(answer, Reals):
+        return _sets(gold, answer)
+    if isinstance(gold, Relation) and isinstance(answer, Relation):
+        return _relations(gold, answer)
+    if isinstance(gold, Matrix) or isinstance(answer, Matrix):
+        return _matrices(gold, answer)
+    if isinstance(gold, Items) and isinstance(answer, Items):
+        return _items(gold, answer)
+    if isinstance(gold, Items) or isinstance(answer, Items):
+        items, other = (gold, answer) if isinstance(gold, Items) else (answer, gold)
+        return isinstance(items, Items) and len(items.items) == 1 and equal(items.items[0], other)
+    if isinstance(gold, Value) and isinstance(answer, Value):
+        return _values(gold, answer)
+    return isinstance(gold, Dots) and isinstance(answer, Dots)
+
+
+def _values(gold: Value, answer: Value) -> bool:
+    if (gold.unit == "%") != (answer.unit == "%"):
+        percent, bare = (gold, answer) if gold.unit == "%" else (answer, gold)
+        hundredth = Node("mul", (percent.expr, num(Fraction(1, 100))))
+        return not bare.unit and (mathsame.equal(bare.expr, percent.expr) or mathsame.equal(bare.expr, hundredth))
+    ratio = mathunits.ratio(gold.unit, answer.unit)
+    if ratio is None or ratio == 1:
+        return mathsame.equal(gold.expr, answer.expr)
+    return ratio != 0 and mathsame.equal(Node("mul", (gold.expr, num(ratio))), answer.expr)
+
+
+def _named(gold: Named, answer: Named) -> bool:
+    several = isinstance(gold.value, Items) and isinstance(answer.value, Items)  # solutions, whatever they solve for
+    if gold.name == answer.name or several or "(" in gold.name or "(" in answer.name:
+        return equal(gold.value, answer.value)
+    return bool(gold.relation and answer.relation and _relations(gold.relation, answer.relation))
+
+
+def _unnamed(gold: Answer, answer: Answer) -> bool:
+    """One side gives names."""
+    if isinstance(gold, System) and isinstance(answer, System):
+        mine, theirs = dict(gold.values), dict(answer.values)
+        return mine.keys() == theirs.keys() and all(equal(v, theirs[n]) for n, v in mine.items())
+    if isinstance(gold, System) or isinstance(answer, System):
+        system, other = (gold, answer) if isinstance(gold, System) else (answer, gold)
+        return isinstance(system, System) and _system(system, other)
+    named, other = (gold, answer) if isinstance(gold, Named) else (answer, gold)
+    assert isinstance(named, Named)
+    if isinstance(other, Relation):
+        return named.relation is not None and _relations(named.relation, other)
+    return equal(named.value, other)
+
+
+def _system(system: System, other: Answer) -> bool:
+    """`x = 1, y = 2` is the point (1, 2): in the order of the names, or as written."""
+    if not isinstance(other, Items) or len(other.items) != len(system.values) or other.kind == "set":
+        return False
+    orders = [[v for _, v in sorted(system.values, key=lambda nv: nv[0])], [v for _, v in system.values]]
+    return any(all(map(equal, order, other.items)) for order in orders)
+
+
+def _sets(gold: Answer, answer: Answer) -> bool:
+    try:
+        left, right = as_reals(gold), as_reals(answer)
+    except Unreadable:
+        return False
+    return mathsets.equal(left, right)
+
+
+def _matrices(gold: Answer, answer: Answer) -> bool:
+    if isinstance(gold, Matrix) and isinstance(answer, Matrix):
+        return [len(r) for r in gold.rows] == [len(r) for r in answer.rows] and all(
+            equal(g, a)
+            for mine, theirs in zip(gold.rows, answer.rows, strict=True)
+            for g, a in zip(mine, theirs, strict=True)
+        )
+    matrix, other = (gold, answer) if isinstance(gold, Matrix) else (answer, gold)
+    assert isinstance(matrix, Matrix)
+    if isinstance(other, Items) and other.kind in ("tuple", "square"):
+        if len(matrix.rows) == 1 or all(len(row) == 1 for row in matrix.rows):
+            return _ordered([cell for row in matrix.rows for cell in row], other.items)
+        if all(isinstance(row, Items) for row in other.items):  # [[1, 2], [3, 4]]
+            rows = tuple(row.items for row in other.items if isinstance(row, Items))
+            return _matrices(matrix, Matrix(rows))
+    return isinstance(other, Value) and [len(r) for r in matrix.rows] == [1] and equal(matrix.rows[0][0], other)
+
+
+def _ordered(left: Sequence[Answer], right: Sequence[Answer]) -> bool:
+    return len(left) == len(right) and all(map(equal, left, right))
+
+
+def _items(gold: Items, answer: Items) -> bool:
+    if any(isinstance(i, Dots) for i in (*gold.items, *answer.items)):
+        return _elided(list(gold.items), list(answer.items))
+    if len(gold.items) * len(answer.items) > MAX_COMPARISONS and gold != answer:
+        raise TooHard("long lists")
+    kinds = {gold.kind, answer.kind}
+    if "set" in kinds:
+        return kinds <= {"set", "list"} and all(
+            any(equal(i, j) for j in theirs) for mine, theirs in _both(gold, answer) for i in mine
+        )
+    if kinds == {"list"}:
+        return _unordered(gold.items, answer.items)
+    return _ordered(gold.items, answer.items)
+
+
+def _both(gold: Items, answer: Items) -> list[tuple[tuple[Answer, ...], tuple[Answer, ...]]]:
+    return [(gold.items, answer.items), (answer.items, gold.items)]
+
+
+def _unordered(left: Sequence[Answer], right: Sequence[Answer]) -> bool:
+    if len(left) != len(right):
+        return False
+    rest = list(right)
+    for item in left:
+        found = next((i for i, other in enumerate(rest) if equal(item, other)), None)
+        if found is None:
+            return False
+        del rest[found]
+    return True
+
+
+def _elided(gold: list[Answer], answer: list[Answer]) -> bool:
+    """`1, 2, ..., n` and `1, 2, 3, ..., n`: the same ends, and what only one names goes on with the same step."""
+    if gold.count(Dots()) != 1 or answer.count(Dots()) != 1:
+        return False
+    (first, last), (head, tail) = _around(gold), _around(answer)
+    if len(first) > len(head):
+        first, last, head, tail = head, tail, first, last
+    if not (first and _ordered(first, head[: len(first)]) and _ordered(last, tail)):
+        return False
+    if len(first) == len(head):
+        return True
+    values = [i.expr for i in head if isinstance(i, Value)]
+    if len(values) < len(head):
+        return False
+    steps = [Node("add", (b, neg(a))) for a, b in zip(values, values[1:], strict=False)]
+    return all(mathsame.equal(steps[0], step) for step in steps)
+
+
+def _around(items: list[Answer]) -> tuple[list[Answer], list[Answer]]:
+    at = items.index(Dots())
+    return items[:at], items[at + 1 :]
+
+
+def _relations(gold: Relation, answer: Relation) -> bool:
+    """Equal up to a constant factor (a positive one for inequalities), and up to denominators."""
+    op, mine = _one_sided(gold)
+    other_op, theirs = _one_sided(answer)
+    if op != other_op:
+        return False
+    if _proportional(mine, theirs, positive=op != "=" and op != "!="):
+        return True
+    if op != "=":
+        return False
+    return _proportional(_together(mine)[0], _together(theirs)[0], positive=False)
+
+
+def _one_sided(relation: Relation) -> tuple[str, Node]:
+    """`f = 0`, `f < 0` or `f <= 0`."""
+    left, right, op = relation.left, relation.right, relation.op
+    if op in (">", ">="):
+        left, right, op = right, left, op.replace(">", "<")
+    return op, Node("add", (left, neg(right)))
+
+
+def _proportional(f: Node, g: Node, *, positive: bool) -> bool:
+    names = sorted(symbols(f))
+    if names != sorted(symbols(g)) or not names:
+        return mathsame.equal(f, g)
+    for shift in range(5):
+        at = {name: num(Fraction(7 * i + 3 * shift + 5, 4)) for i, name in enumerate(names)}
+        value, other = f, g
+        for name, number in at.items():
+            value, other = substitute(value, name, number), substitute(other, name, number)
+        try:
+            signs = mathsame.sign(value), mathsame.sign(other)
+        except Undefined:
+            continue
+        if 0 in signs:
+            if signs != (0, 0):
+                return False
+            continue
+        if positive and signs[0] != signs[1]:
+            return False
+        return mathsame.equal(Node("mul", (f, other)), Node("mul", (g, value)))
+    raise Undefined("no point where both sides are defined")
+
+
+def _together(node: Node) -> tuple[Node, Node]:
+    """Numerator and denominator of a sum of fractions, not reduced."""
+    one = num(1)
+    if node.op == "inv":
+        top, bottom = _together(node.args[0])
+        return bottom, top
+    if node.op == "mul":
+        parts = [_together(a) for a in node.args]
+        return Node("mul", tuple(t for t, _ in parts)), Node("mul", tuple(b for _, b in parts))
+    if node.op == "add":
+        parts = [_together(a) for a in node.args]
+        bottoms = list(dict.fromkeys(b for _, b in parts if not _constant(b)))
+        terms = []
+        for top, bottom in parts:
+            others = [b for b in bottoms if b != bottom]
+            factor = [Node("inv", (bottom,))] if _constant(bottom) else []
+            terms.append(Node("mul", (top, *factor, *others)))
+        return Node("add", tuple(terms)), Node("mul", (one, *bottoms))
+    return node, one
+
+
+def _constant(node: Node) -> bool:
+    return not symbols(node)
