@@ -50,8 +50,10 @@ def score(
     if allow_code:
         os.environ["R1PIPE_ALLOW_CODE"] = "1"
         sys.path.insert(0, os.getcwd())
-    if reward == "help":
+    if list_:
         return _list()
+    if file is None:
+        raise UserError("which file?", hint="r1pipe score FILE.jsonl --reward accuracy; --list shows the rewards")
     registry.entry(reward)  # a wrong name before a wrong file
     err = terminal.err_console()
     torn = 0

@@ -64,6 +64,8 @@ class Composer:
             return kind in part.kinds
         if found is _ACCURACY:
             return kind not in registry.WITHOUT_ANSWER and kind not in self._taken
+        if found.reads_correct and kind in registry.WITHOUT_ANSWER:
+            return False
         return found.kinds is None or kind in found.kinds
 
     def weight(self, name: str, progress: float | None = None) -> float:

@@ -34,6 +34,7 @@ class Entry:
     role: Role = "primary"
     model: bool = False  # needs a reward model that an input of the step gives
     correctness: bool = False  # says whether the answer is right: what `correct` of a row comes from
+    reads_correct: bool = False  # needs that: it does not apply to rows without an answer to be right
     target: str | None = None  # the user's function
 
     def load(self) -> Any:
@@ -66,8 +67,8 @@ REGISTRY: dict[str, Entry] = {
     ),
     "repetition": Entry("shape", "Repetition", "RepetitionOptions", role="auxiliary"),
     "overlong": Entry("shape", "Overlong", "OverlongOptions", role="auxiliary"),
-    "cosine": Entry("shape", "Cosine", "CosineOptions", role="auxiliary"),
-    "concise": Entry("shape", "Concise", "ConciseOptions", role="auxiliary"),
+    "cosine": Entry("shape", "Cosine", "CosineOptions", role="auxiliary", reads_correct=True),
+    "concise": Entry("shape", "Concise", "ConciseOptions", role="auxiliary", reads_correct=True),
     "helpful": Entry("preference", "HelpfulReward", model=True),
     "harmless": Entry("preference", "HarmlessReward", model=True),
     "reward_model": Entry("preference", "ModelReward", "ModelOptions"),

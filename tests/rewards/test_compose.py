@@ -52,7 +52,7 @@ def test_routing_by_kind():
 
 def test_none_where_a_part_that_applies_is_none():
     composer = Composer(RULES)
-    rows = [{**ROW, "gold": g} for g in ("12", "twelve", "12")]
+    rows = [{**ROW, "gold": g} for g in ("12", "several", "12")]
     totals = call(composer, [cases.wrap(a) for a in ("12", "12", "13")], rows)
     assert totals[0] == 2.5 and totals[1] is None and totals[2] == 1.5
     logged = Composer({**RULES, "accuracy": RewardPart(weight=0)})
@@ -213,7 +213,7 @@ def test_accuracy_asks_the_verifier_of_the_kind():
         {"id": "c", "kind": "json", "gold": '{"a": 1}'},
         {"id": "d", "kind": "number", "gold": "24"},
     ]
-    texts = [cases.wrap(a) for a in ("(B)", "3*8", '{"a": 1.0}', "3*8")]
+    texts = [cases.wrap(a) for a in ("(B)", "3*8", '{"a": 1.0}', "23")]
     composer = Composer({"accuracy": RewardPart()})
     assert [parts["accuracy"].score for parts in composer.score(texts, rows)] == [1.0, 1.0, 1.0, 0.0]
     apart = Composer({"accuracy": RewardPart(), "countdown": RewardPart(weight=2)})
