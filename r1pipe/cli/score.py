@@ -20,11 +20,11 @@ SHOWN = 12  # reasons and differences that people are shown
 
 
 def score(
-    file: Annotated[Path, typer.Argument(help="Rows: .jsonl, .json, .csv or .parquet.")],
+    file: Annotated[Path | None, typer.Argument(help="Rows: .jsonl, .json, .csv or .parquet.")] = None,
     reward: Annotated[
-        str,
-        typer.Option("--reward", "-r", help="accuracy, format, language, countdown, code, ...; `help` lists them."),
-    ],
+        str, typer.Option("--reward", "-r", help="accuracy, format, language, countdown, code, ...: see --list.")
+    ] = "accuracy",
+    list_: Annotated[bool, typer.Option("--list", help="The rewards, what they read and what they say.")] = False,
     option: Annotated[
         list[str] | None,
         typer.Option("--option", "-o", metavar="KEY=VALUE", help="An option of the reward; may be repeated."),
