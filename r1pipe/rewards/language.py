@@ -1,159 +1,131 @@
 r"""Language-consistency reward (paper, equation 7): words of the CoT in the target language / all words of the CoT.
 
-Words are told apart by Unicode script. Not counted: LaTeX, code (an open fence too), digits, tags, names with digits
-or underscores, single Latin letters (variables); for targets of another script also units behind a number, function
-names and short all-capital names. Text hides in neither LaTeX nor code: letters of another script than Latin count
-there too, and so does a `\text{}` of four words or more.
+`words/prose.py` says where words are counted (not in code, LaTeX, tags, names; but text that hides there is). They are
+told apart by Unicode script first (`words/scripts.py`), Chinese and Japanese by their characters (`words/han.py`),
+languages of one script by a detector that knows only the configured ones (`words/detect.py`), each word with the help
+of its neighbours. Scripts written without spaces have a stated ratio of letters to a word (1.5 Han, 2.5 kana, 4 Thai).
 
-Scripts written without spaces: a stated ratio of characters to a word (CHARS_PER_WORD). Han next to kana is Japanese,
-other Han is Chinese; for Japanese as target, Han alone is Japanese where a fifth of the text's CJK letters are kana.
-
-Policies: an unfinished CoT is scored as far as it goes; a completion with nothing to count scores 0.0, unverifiable
-(None would let a policy hide there). Not yet: languages of one script are not told apart (`detector` is the hook:
-Latin words count for every Latin-script target).
+Policies:
+- An unfinished CoT is scored as far as it goes.
+- A completion with nothing to count scores 0.0, unverifiable (None would let a policy hide there).
+- A name, a loan word or a short piece counts as the target unless its neighbours say otherwise. A foreign function
+  word (`entonces` in English) is foreign wherever it stands, and so is a word that mixes alphabets.
+- In foreign sentences only function words of the target count for it: salting them with its words earns little.
+- For targets of another script, capital names of up to four letters (`ABC`) do not count, unless text is written in
+  capitals.
+- Simplified and traditional Chinese are one language; so are the regional forms of any (`pt-BR`).
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from r1pipe.chat import Tags
 from r1pipe.rewards.verdict import Context, Row, Verdict
+from r1pipe.rewards.words import detect, han
+from r1pipe.rewards.words.prose import prose
+from r1pipe.rewards.words.scripts import SHARED, Word, base, script_of, words
 from r1pipe.settings import Strict
 
-VERSION = "1"
+VERSION = "2"
 
-CHARS_PER_WORD = {"han": 1.5, "kana": 2.5, "thai": 4.0}  # letters; marks are not counted
+# What a CoT may be written in by default: fourteen languages, and the nearest neighbours of some in their script.
+LANGUAGES = (
+    "en", "zh", "ja", "ko", "ru", "ar", "hi", "th", "es", "fr", "de", "pt", "it", "vi",
+    "uk", "bg", "fa", "ur", "mr",
+)  # fmt: skip
+COLUMNS = ("language",)
 
-# script -> the ranges of a character class
-_CLASSES = {
-    "latin": "A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff\u0300-\u036f",
-    "han": "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff",
-    "kana": "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9d",
-    "hangul": "\u1100-\u11ff\u3130-\u318f\uac00-\ud7af",
-    "cyrillic": "\u0400-\u052f",
-    "greek": "\u0370-\u03ff\u1f00-\u1fff",
-    "arabic": "\u0610-\u061a\u0620-\u065f\u066e-\u06d3\u06d5-\u06ff\u0750-\u077f\ufb50-\ufdff\ufe70-\ufefc",
-    "hebrew": "\u0591-\u05ea",
-    "devanagari": "\u0900-\u0963\u0970-\u097f",
-    "bengali": "\u0980-\u09e3",
-    "tamil": "\u0b80-\u0be5",
-    "thai": "\u0e01-\u0e3a\u0e40-\u0e4e",
-}
-_WORD = re.compile(
-    "|".join(
-        rf"(?P<{script}>[{ranges}]+(?:['’][{ranges}]+)*)" if script == "latin" else rf"(?P<{script}>[{ranges}]+)"
-        for script, ranges in _CLASSES.items()
-    )
-)
-_SCRIPT_OF = {
-    "zh": "han", "ja": "kana", "ko": "hangul", "ru": "cyrillic", "uk": "cyrillic", "bg": "cyrillic", "ar": "arabic",
-    "fa": "arabic", "ur": "arabic", "hi": "devanagari", "mr": "devanagari", "th": "thai", "el": "greek",
-    "he": "hebrew", "bn": "bengali", "ta": "tamil",
-}  # fmt: skip
-_SCRIPT_OF |= dict.fromkeys(
-    ("en", "es", "fr", "de", "pt", "it", "vi", "nl", "pl", "tr", "id", "sv", "cs", "ro"), "latin"
-)
-
-_FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]+`", re.DOTALL)
-_MATH = re.compile(
-    r"\$\$.+?\$\$|\\\[.+?\\\]|\\\(.+?\\\)|\\begin\{(?P<env>[a-z]+\*?)\}.+?\\end\{(?P=env)\}"
-    r"|\$(?=\S)[^$\n]*?(?<=\S)\$(?!\d)",
-    re.DOTALL,
-)
-_TEXT = re.compile(r"\\(?:text|textbf|mbox|mathrm)\s*\{([^{}]*)\}")
-_COMMAND = re.compile(r"\\[A-Za-z]+\*?(?:\{[a-z]+\*?\}(?=[\s\\]|$))?")
-_TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9]*\s*/?>")
-_IDENTIFIER = re.compile(r"\b[A-Za-z]\w*(?:_\w+|\d\w*)\b")
-_UNIT = re.compile(r"(?<=\d)\s?(?:[kcdm]?m|[km]?g|km/h|m/s|[hs]|min|m?[lL]|[kM]?[JWN])(?![A-Za-z])")
-_FUNCTION = re.compile(r"\b(?:sin|cos|tan|log|ln|exp|max|min|lim|mod|gcd|lcm|det)\b")
-_CAPITALS = re.compile(r"\b[A-Z]{2,3}\b")
-_NOT_LATIN = re.compile("[" + "".join(r for s, r in _CLASSES.items() if s not in ("latin", "greek")) + "]+")
-
-Detector = Callable[[str, str], float]  # (text of Latin words, target) -> share in the target language
+_CLAUSE = re.compile(r"[.,;:!?()\n。，；：！？、।،؛؟…–—\"“”]")
+_SENTENCE = re.compile(r"[.!?:\n。！？：।؟]")
+_CAPITALS = 4
+LETTERS = 48  # of a word that the detector is shown
 
 
 class Options(Strict):
     """Options of the `language` part."""
 
     target: str | None = Field(None, description="Target of every row (null: the row's `language`).")
+    languages: list[str] = Field(
+        list(LANGUAGES),
+        description="Languages that a CoT may be in, as codes (`en`, `pt-BR`); those of the target's script are told "
+        "apart. The target is always one.",
+    )
+
+    @field_validator("target", "languages")
+    @classmethod
+    def _known(cls, value: str | list[str] | None) -> str | list[str] | None:
+        given = [value] if isinstance(value, str) else value or []
+        unknown = [x for x in given if script_of(x) is None]
+        if unknown:
+            raise ValueError(
+                f"no script is known for {', '.join(map(repr, unknown))}; codes are such as en, zh, pt-BR"
+            )
+        return value
 
 
-def script_of(target: str) -> str | None:
-    """The script of a language code (`zh-CN` -> `han`); None where it is not known."""
-    return _SCRIPT_OF.get(target.lower().replace("_", "-").split("-")[0])
+def _rivals(target: str, languages: Sequence[str]) -> tuple[str, ...]:
+    """The languages that `target` is told from: those of its script, itself included."""
+    script = script_of(target)
+    return tuple(sorted({base(x) for x in (*languages, target) if script_of(x) == script}))
 
 
-def _seen(match: re.Match[str]) -> str:
-    """What of LaTeX still counts: long `\\text{}` and letters of other scripts."""
-    kept = [t for t in _TEXT.findall(match[0]) if len(t.split()) >= 4]
-    rest = _TEXT.sub(lambda m: "" if len(m[1].split()) >= 4 else m[0], match[0])
-    return " " + " ".join(kept + _NOT_LATIN.findall(rest)) + " "
-
-
-def prose(text: str, target_script: str) -> str:
-    """The text in which words are counted."""
-    text = _FENCE.sub(lambda m: " " + " ".join(_NOT_LATIN.findall(m[0])) + " ", text)
-    text = _MATH.sub(_seen, text)
-    text = _TAG.sub(" ", text)
-    text = _IDENTIFIER.sub(" ", _COMMAND.sub(" ", text))
-    if target_script != "latin":
-        for pattern in (_UNIT, _FUNCTION, _CAPITALS):
-            text = pattern.sub(" ", text)
-    return text
-
-
-def words(text: str, target_script: str) -> dict[str, float]:
-    """Words by script; Japanese (Han next to kana) under `kana`. Fractions come from CHARS_PER_WORD."""
-    counts: dict[str, float] = defaultdict(float)
-    han_alone = 0.0
-    run: list[tuple[str, int]] = []  # neighbouring Han and kana
-    end = -1
-    for match in _WORD.finditer(prose(text, target_script)):
-        script, word = str(match.lastgroup), match[0]
-        if run and (script not in ("han", "kana") or match.start() != end):
-            han_alone += _close(run, counts)
-            run = []
-        end = match.end()
-        if script in ("han", "kana"):
-            run.append((script, len(word)))
-        elif script == "thai":
-            counts["thai"] += sum(c.isalpha() for c in word) / CHARS_PER_WORD["thai"]
-        elif len(word) > 1 or script not in ("latin", "greek"):
-            counts[script] += 1
-    han_alone += _close(run, counts)
-    kana_letters, han_letters = counts["kana"] * CHARS_PER_WORD["kana"], han_alone * CHARS_PER_WORD["han"]
-    japanese = target_script == "kana" and kana_letters > 0.2 * (kana_letters + han_letters)
-    counts["kana" if japanese else "han"] += han_alone
-    return counts
-
-
-def _close(run: list[tuple[str, int]], counts: dict[str, float]) -> float:
-    """Counts a run with kana as Japanese; returns the words of one without, which the whole text decides."""
-    total = sum(length / CHARS_PER_WORD[script] for script, length in run)
-    if any(script == "kana" for script, _ in run):
-        counts["kana"] += total
-        return 0.0
-    return total
-
-
-def share(text: str, target: str, detector: Detector | None = None) -> float | None:
+def share(text: str, target: str, languages: Sequence[str] = LANGUAGES) -> float | None:
     """Share of the words of `text` in the target language, 0 to 1; None where there is no word or no such target."""
     script = script_of(target)
     if script is None:
         return None
-    counts = words(text, script)
+    text = prose(text)
+    counts: dict[str, float] = defaultdict(float)
+    own: list[Word] = []  # words of the target's script
+    runs: list[str] = []  # neighbouring Han and kana
+    capitals, shouted = 0.0, 0.0
+    end = -1
+    rivals = _rivals(target, languages)
+    for word in words(text):
+        if word.script in ("han", "kana"):
+            if runs and word.start == end:
+                runs[-1] += word.text
+            else:
+                runs.append(word.text)
+            end = word.start + len(word.text)
+        elif script != "latin" and word.script == "latin" and len(word.text) <= _CAPITALS and word.text.isupper():
+            capitals += word.worth
+        else:
+            counts[word.script] += word.worth
+            shouted += word.worth * (word.script == "latin" and word.text.isupper())
+            if word.script == script:
+                own.append(word)
+    counts["han"], counts["kana"] = han.split(runs, script == "kana")
+    if shouted > capitals / 4:  # not names of points, but text in capitals
+        counts["latin"] += capitals
     total = sum(counts.values())
     if not total:
         return None
-    right = float(counts[script])
-    if detector is not None and script == "latin":
-        right *= detector(prose(text, script), target)
+    right = counts[script]
+    if own and (len(rivals) > 1 or script in SHARED):
+        right -= detect.foreign(_tokens(text, own), base(target), rivals)
     return right / total
+
+
+def _tokens(text: str, found: list[Word]) -> list[detect.Token]:
+    """Words with what the marks before them say."""
+    tokens: list[detect.Token] = []
+    end = 0
+    for word in found:
+        gap = text[end : word.start]
+        end = word.start + len(word.text)
+        lower = word.text[:LETTERS].lower().replace("’", "'")
+        sentence = not tokens or bool(_SENTENCE.search(gap))
+        clause = sentence or bool(_CLAUSE.search(gap))
+        tokens.append(detect.Token(lower, clause, sentence, word.text[0].isupper(), word.worth))
+    return tokens
 
 
 class Language:
@@ -168,20 +140,32 @@ class Language:
     def _one(self, completion: str, target: str | None) -> Verdict:
         if not target or script_of(target) is None:
             return Verdict(None, "error", f"no script is known for the language {target!r}")
-        value = share(_thinking(completion, self.context.tags), target)
+        value = share(_thinking(completion, self.context.tags), target, self.options.languages)
         if value is None:
             return Verdict(0.0, "unverifiable", "no words to count")
         return Verdict(value, "scored")
 
+    def facts(self) -> dict[str, Any]:
+        """What scores depend on beside the text."""
+        return {"languages": self.options.languages, "detector": f"py3langid {version('py3langid')}"}
+
 
 def _thinking(completion: str, tags: Tags) -> str:
-    parts = tags.split(completion)
-    return parts.thinking if parts.thinking is not None else completion.split(tags.think_open, 1)[-1]
+    """What stands before the last closing tag (all of it where there is none) and after the first opening one."""
+    before, closed, _ = completion.rpartition(tags.think_close)
+    return (before if closed else completion).split(tags.think_open, 1)[-1]
 
 
 def verify(
-    completion: str, row: Row, *, tags: Tags = Tags(), prefilled: bool = False, target: str | None = None
+    completion: str,
+    row: Row,
+    *,
+    tags: Tags = Tags(),
+    prefilled: bool = False,
+    target: str | None = None,
+    languages: Sequence[str] = LANGUAGES,
 ) -> Verdict:
     """The verdict on the CoT of one completion, for the row's `language` (or `target`)."""
     context = Context(tags, prefilled)
-    return Language(Options(target=target), context)([context.whole(completion)], [row])[0]
+    options = Options(target=target, languages=list(languages))
+    return Language(options, context)([context.whole(completion)], [row])[0]
