@@ -2,8 +2,9 @@
 
 Strict (the default): 1.0 when the whole text is one thinking block with non-blank reasoning, white space, one answer
 block with a non-empty answer; each of the four tags exactly once; else 0.0. Line breaks do not matter. Policies:
-blank thinking scores 0; a tag mentioned in the text costs the reward (each tag exactly once); zero-width characters
-and a byte-order mark are not white space, nor do they make a block non-blank.
+blank thinking scores 0; a tag mentioned in the text costs the reward (each tag exactly once), and so does a prefilled
+`<think>` that the model writes again; zero-width characters and a byte-order mark are not white space, nor do they
+make a block non-blank. Tags are compared as they are: other letter case, blanks or attributes inside make another tag.
 
 Soft (`soft: true`): the mean of three parts: the thinking block is right, the answer block is right, strict holds.
 """
@@ -18,7 +19,11 @@ from r1pipe.chat import Tags
 from r1pipe.rewards.verdict import Context, Row, Verdict
 from r1pipe.settings import Strict
 
-VERSION = "1"
+VERSION = "2"
+COLUMNS: tuple[str, ...] = ()
+
+_BLANK = frozenset(("Cc", "Cf", "Cs", "Zs", "Zl", "Zp", "Mn", "Me", "Mc"))
+_UNSEEN = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and a symbol that are drawn as nothing
 
 
 class Options(Strict):
@@ -28,8 +33,8 @@ class Options(Strict):
 
 
 def _blank(text: str) -> bool:
-    """Nothing that a reader would see: white space and invisible characters only."""
-    return all(c.isspace() or unicodedata.category(c) in ("Cf", "Cc") for c in text)
+    """Nothing that a reader would see: white space, invisible characters, accents on nothing."""
+    return all(c in _UNSEEN or unicodedata.category(c) in _BLANK for c in text)
 
 
 def _block(text: str, opening: str, closing: str) -> tuple[int, int] | None:
