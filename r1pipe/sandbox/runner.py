@@ -193,7 +193,7 @@ def _confine(job: dict[str, Any], prctl: Any, ctypes: Any) -> None:
     seconds = int(job["time_s"]) + 2
     limits = {
         resource.RLIMIT_CPU: seconds,
-        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_CORE: 1,  # 0 would still start the machine's crash handler, where there is one
         resource.RLIMIT_NOFILE: 128,
         resource.RLIMIT_FSIZE: job["disk_mb"] * MIB,
         resource.RLIMIT_AS: (job["memory_mb"] + 512) * MIB,  # stacks and libraries are mapped, not used
