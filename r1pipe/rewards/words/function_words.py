@@ -33,7 +33,7 @@ nosotros uno dos tres cuatro cinco seis siete ocho nueve diez menos igual vamos 
 pues aún solo sólo tanto vez cuántos cuánto bien tren par va
 """,
     "fr": """
-oui non le la les un une des de du au aux et est sont que qui dans en on nous vous il elle ils elles je tu ce
+à oui non le la les un une des de du au aux et est sont que qui dans en on nous vous il elle ils elles je tu ce
 cet cette ces pour par sur avec sans pas ne ou où donc alors mais si plus moins comme se sa son ses leur leurs
 notre nos mon ma mes d' l' qu' c' n' s' j' m' t' être avoir avons ont été peut peuvent doit faut fait ainsi car
 puis ensuite maintenant aussi même tout tous toute toutes chaque entre deux trois quatre cinq six sept huit neuf
@@ -69,7 +69,7 @@ dieci uguale allora dunque pertanto poiché siccome se ed l' d' un' dell' all' n
 era fu ne cioè infatti invece ancora solo subito quanti quanto volta va hai
 """,
     "vi": """
-vâng là và của có không được cho với các những một hai ba bốn năm sáu bảy tám chín mười này đó khi nếu thì nên
+ở vâng là và của có không được cho với các những một hai ba bốn năm sáu bảy tám chín mười này đó khi nếu thì nên
 vì vậy do để từ trong trên ta tôi chúng mỗi cũng đã sẽ đang rồi lại ra vào phải cần như hay hoặc bằng hơn nhất
 tại đến về sau trước đầu tiên tiếp bây giờ hãy cộng trừ nhân chia số bao nhiêu thêm còn
 """,

@@ -2,8 +2,8 @@ r"""Scripts: which letters belong to which, which languages are written in them,
 
 A word is a run of letters of one script. Scripts written without spaces have a stated ratio of letters to a word
 (LETTERS_PER_WORD). Latin, Cyrillic and Greek letters inside one word are a word of no language: look-alikes
-(`рroblem` with a Cyrillic `р`) are how text hides. A single Latin or Greek letter is a variable, not a word, and so
-is a short mix of the two (`Δx`).
+(`рroblem` with a Cyrillic `р`) are how text hides. A single letter of ASCII or Greek is a variable, not a word, and
+so is a short mix of Latin and Greek (`Δx`).
 """
 
 from __future__ import annotations
@@ -121,9 +121,7 @@ def _alphabet(word: str) -> str:
     if word.isascii():
         return "latin" if len(word) > 1 else ""
     found = [s for s, pattern in _OF_ALPHABET.items() if pattern.search(word)]
-    if "cyrillic" in found:
-        return "cyrillic" if len(found) == 1 else MIXED
-    if len(word) <= (1 if len(found) == 1 else 3):
+    if not found or (found == ["greek"] and len(word) == 1) or (found == ["latin", "greek"] and len(word) <= 3):
         return ""
     return found[0] if len(found) == 1 else MIXED
 
