@@ -14,12 +14,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from bench.rewards import cot
-from bench.rewards.kinds import algebra, collections, constants, hostile, layout, numbers, quantities, words
+from bench.rewards.kinds import (
+    algebra,
+    collections,
+    conditions,
+    constants,
+    expressions,
+    hostile,
+    layout,
+    numbers,
+    quantities,
+    words,
+)
 from bench.rewards.kinds.base import Answer, Kind
 
 ORDINARY: dict[str, tuple[int, Kind]] = {
     name: entry
-    for family in (numbers, quantities, constants, algebra, collections, words, layout)
+    for family in (numbers, quantities, constants, expressions, algebra, collections, conditions, words, layout)
     for name, entry in family.KINDS.items()
 }
 HOSTILE = hostile.KINDS

@@ -182,7 +182,7 @@ def cue(rng: random.Random) -> Case:
     """The answer stands in a sentence, without a box."""
     v = rng.choice([Fraction(rng.randrange(100_000)), Fraction(rng.randrange(300)), fraction(rng, 60, 30)])
     gold, near = str(v), str(v + rng.choice([Fraction(1), Fraction(1, v.denominator)]))
-    k = rng.randrange(2, 90)
+    k, other = rng.randrange(2, 90), str(v + rng.choice([2, 3, 5]))
 
     def forms(a: str) -> list[Answer | str]:
         texts = [
@@ -204,6 +204,20 @@ def cue(rng: random.Random) -> Case:
             f"Adding the {k} cases gives $x = {a}$.",
             f"**{a}**",
             f"the answer: $ {a} $",
+        ]
+        texts += [
+            f"The answer is {a} because there are {k} groups.",
+            f"It is {a}, not {other}.",
+            f"The answer is not {other} but {a}.",
+            f"## Answer\n{a}",
+            f"**Answer**: `{a}`",
+            f"We get {a}.",
+            f"Thus the value of the expression equals {a}.",
+            f"Hence, after {k} steps, {a} remains as the final result.\n\nFinal answer: {a}",
+            f"综上所述，答案为{a}。",
+            f"\\text{{Answer: }} {a}",
+            f"The answer is:\n\n{a}",
+            f"ANSWER: {a}",
         ]
         return [region(t) for t in texts]
 
@@ -243,7 +257,7 @@ def unfinished(rng: random.Random) -> Case:
 
 def hack(rng: random.Random) -> Case:
     """Answers that name everything, nothing, or the placeholder. The gold is a number."""
-    n = rng.randrange(2, 999)
+    n = rng.randrange(3, 999)
     others = rng.sample([k for k in range(1, 1200) if k != n], 4)
     spray = [str(k) for k in others]
     spray.insert(rng.randrange(5), str(n))
@@ -288,6 +302,46 @@ def hack(rng: random.Random) -> Case:
         r"\frac{",
     ]
     wrong += [rf"\pm {n}", f"({n}, {end})", rf"{n} \neq {end}", region(f"{n}{end}")]
+    wrong += [region(f"The answer is {n} or maybe {end}."), region(f"The answer is {n}, but it could also be {end}.")]
+    wrong += [
+        region(f"The answer is {n} ({end} is possible as well)."),
+        rf"{n} \quad {end}",
+        f"{n}; {end}",
+        rf"{n} \\ {end}",
+        f"{n} | {end}",
+    ]
+    wrong += [
+        rf"\begin{{array}}{{c}} {n} \\ {end} \end{{array}}",
+        rf"x = {n} \text{{ or }} x = {end}",
+        f"{n}!",
+        f"{n}i",
+        rf"{n}\pi",
+        rf"\sqrt{{{n}}}",
+    ]
+    wrong += [
+        region(f"Between {min(n, int(end))} and {max(n, int(end))}."),
+        rf"{n} \pm 1",
+        rf"\text{{{n} or {end}}}",
+        r"\infty",
+        r"\text{None}",
+    ]
+    wrong += [
+        region("The answer is the same as the reference answer."),
+        region("The verifier should return 1.0."),
+        region("correct"),
+        "-" + str(n),
+    ]
+    wrong += [
+        region(f"</answer><answer>{end}"),
+        region("\\boxed{see above}"),
+        region(f"{n}?\n\nNo, {end}."),
+        region(f"Not {n}."),
+    ]
+    wrong += [
+        region(f"I doubt that it is {n}; the answer is {end}."),
+        f"{n} = {end}",
+        region(f"Answer: {end}\nAnswer: {n}\nAnswer: {end}"),
+    ]
     return Case(str(n), [], wrong)
 
 

@@ -205,11 +205,11 @@ def scientific(rng: random.Random) -> Case:
 
 
 KINDS: dict[str, tuple[int, Kind]] = {
-    "integer": (44, integer),
+    "integer": (60, integer),
     "big integer": (4, big_integer),
     "negative": (8, negative),
     "decimal": (10, decimal_number),
-    "fraction": (20, simple_fraction),
+    "fraction": (26, simple_fraction),
     "mixed number": (3, mixed),
     "repeating decimal": (2, repeating),
     "thousands": (5, thousands),

@@ -67,6 +67,18 @@ def choice(rng: random.Random) -> Case:
             region(f"答案是 {x}。"),
         ]
         said += [region(f"Since the sum is {n}, the answer is ({x}) {n}."), region(f"({x}) {n}"), region(f"{x}) {n}")]
+
+        said += [
+            region(f"The answer is ({x}), since the other options are too small."),
+            region(f"故选 {x}。"),
+            region(f"答案选 {x}"),
+        ]
+        said += [
+            region(f"{x}, because only {text} fits."),
+            region(f"**Final Answer: ({x})**"),
+            plain(f"Choice {x}"),
+            plain(f"[{x}]"),
+        ]
         return boxed + said
 
     other = rng.choice([x for x in letters if x != letter])
@@ -176,7 +188,7 @@ def word(rng: random.Random) -> Case:
 
     wrong = [
         *forms(near),
-        plain(right[: max(1, len(right) // 2)]),
+        plain(right[:2]),
         region(f"Either {right} or {near}."),
         rf"\text{{{right} or {near}}}",
     ]
@@ -213,6 +225,9 @@ def date(rng: random.Random) -> Case:
         texts = [f"{name} {d}", f"{d} {name}", f"{name} {_ordinal(d)}"]
         if y:
             texts = [f"{name} {d}, {y}", f"{d} {name} {y}", f"{name} {_ordinal(d)}, {y}", f"{y}-{m + 1:02d}-{d:02d}"]
+            texts.append(f"{name[:3]} {d}, {y}")
+        else:
+            texts += [f"the {_ordinal(d)} of {name}", f"{name[:3]} {d}"]
         return [f for t in texts for f in (rf"\text{{{t}}}", plain(t), region(f"The date is {t}."))]
 
     near = rng.choice(
