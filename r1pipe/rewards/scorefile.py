@@ -6,6 +6,7 @@ gold | answer, kind?, target?, language?, prefilled_think?, ...}; every other fi
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -135,8 +136,10 @@ class Scorer:
         if "messages" not in row:
             row["messages"] = prompt if isinstance(prompt, list) else [{"role": "user", "content": str(prompt or "")}]
         if name == "program":  # a bare program, as an answer would hold it
+            program = str(fields[name])
+            fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", program)), default=0))
             tags = self._composer[False].context.tags
-            return tags.wrap("(a program)", f"```python\n{fields[name]}\n```"), row
+            return tags.wrap("(a program)", f"{fence}python\n{program}\n{fence}"), row
         return text_of(fields[name]), row
 
     def facts(self) -> dict[str, Any]:
