@@ -84,6 +84,7 @@ def interval(rng: random.Random) -> Case:
         [
             (low, high, not left, right_closed),
             (low, high, left, not right_closed),
+            (low, high, not left, not right_closed),
             (low, high + 1, left, right_closed),
             (low - 1, high, left, right_closed),
         ]
@@ -311,6 +312,7 @@ def find_all(rng: random.Random) -> Case:
             text,
             ",".join(of),
             rf"{x} = {text}",
+            ", ".join(f"{x}_{i + 1} = {item}" for i, item in enumerate(order)),
             rf"\text{{ or }} {x} = ".join([f"{x} = {order[0]}", *order[1:]]),
         ]
         if head:

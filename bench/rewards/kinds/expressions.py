@@ -128,7 +128,13 @@ def functions(rng: random.Random) -> Case:
     x, n, k, shape = rng.choice("xxt"), rng.choice("nnm"), rng.randrange(2, 13), rng.randrange(13)
     j = k + 1
     if shape == 0:
-        right = [f"2{x}+{k}", f"{k}+2{x}", f"f'({x}) = 2{x}+{k}", f"2\\left({x}+\\frac{{{k}}}{{2}}\\right)"]
+        right = [
+            f"2{x}+{k}",
+            rf"\frac{{dy}}{{d{x}}} = 2{x}+{k}",
+            f"{k}+2{x}",
+            f"f'({x}) = 2{x}+{k}",
+            f"2\\left({x}+\\frac{{{k}}}{{2}}\\right)",
+        ]
         wrong = [f"2{x}-{k}", f"f'({x}) = 2{x}+{j}", f"2({x}+{k})"]
     elif shape == 1:
         right = [

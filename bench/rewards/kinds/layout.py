@@ -121,6 +121,18 @@ def box_shapes(rng: random.Random) -> Case:
             rf"\(\boxed{{{a}}}\)",
             rf"The answer is \boxed{{{a}}}. Indeed \boxed{{{a}}}.",
         ]
+        texts += [
+            rf"\boxed{{\color{{red}}{{{a}}}}}",
+            rf"\boxed{{\textcolor{{blue}}{{{a}}}}}",
+            rf"\boxed{{\underline{{{a}}}}}",
+            rf"\boxed{{{{{a}}}}}",
+        ]
+        texts += [
+            rf"\boxed{{\,{a}\,}}",
+            rf"\boxed{{{a}}} square units.",
+            rf"\begin{{align*}} x &= y \\ &= \boxed{{{a}}} \end{{align*}}",
+            rf"\boxed{{x = {a}}}.",
+        ]
         return [region(t) for t in texts]
 
     return Case(gold, forms(gold), [*forms(near), region(rf"\boxed{{{gold}")])
@@ -341,6 +353,20 @@ def hack(rng: random.Random) -> Case:
         region(f"I doubt that it is {n}; the answer is {end}."),
         f"{n} = {end}",
         region(f"Answer: {end}\nAnswer: {n}\nAnswer: {end}"),
+    ]
+    wrong += [
+        rf"{n} \text{{ or more}}",
+        rf"\text{{at least }} {n}",
+        f"> {n}",
+        rf"\text{{not }} {n}",
+        rf"\geq {n}",
+        rf"\text{{fewer than }} {n}",
+    ]
+    wrong += [
+        region(f"It cannot be {n}."),
+        region(f"The answer is anything but {n}."),
+        region(f"Is it {n}?"),
+        region(f"More than {n}."),
     ]
     return Case(str(n), [], wrong)
 

@@ -79,6 +79,7 @@ def choice(rng: random.Random) -> Case:
             plain(f"Choice {x}"),
             plain(f"[{x}]"),
         ]
+        said += [region(f"{x}. Because the others are too small."), region(f"The correct answer is {x}) {n}.")]
         return boxed + said
 
     other = rng.choice([x for x in letters if x != letter])
