@@ -253,10 +253,7 @@ def yes_no(rng: random.Random) -> Case:
         ]
         forms += [region(f"**{w}**"), region(f"The answer is {w.lower()}."), region(f"{w}.")]
         if w in ("Yes", "No"):
-            forms += [
-                region(f"{w}, because the case {n} can{'' if w == 'Yes' else 'not'} occur."),
-                rf"\text{{{w}, }} x = {n}",
-            ]
+            forms.append(region(f"{w}, because the case {n} can{'' if w == 'Yes' else 'not'} occur."))
         return forms
 
     return Case(
