@@ -18,6 +18,7 @@ from pydantic import Field
 
 from r1pipe.chat import Tags
 from r1pipe.rewards import answertext, extract, mathpool, numbers, rules
+from r1pipe.rewards.mathclean import clean
 from r1pipe.rewards.verdict import NO_THINKING_END, Context, Row, Verdict
 from r1pipe.settings import Strict
 
@@ -31,7 +32,7 @@ _UNREADABLE = Verdict(0.0, "unverifiable", "the answer cannot be read")
 class Options(Strict):
     """Options of the `accuracy` part."""
 
-    require_think: bool = Field(True, description="No answer without a closing think tag.")
+    require_think: bool = Field(False, description="A completion without think tags has no answer.")
     limit_s: float = Field(5.0, gt=0, description="Seconds to compare one answer; over it is 0.")
     batch_limit_s: float = Field(120.0, gt=0, description="Seconds to compare the answers of one batch.")
 
@@ -92,14 +93,20 @@ def _decide(gold: str, region: str, number: bool) -> Verdict | mathpool.Pair:
         verdict = _compare(gold, [boxed], number)
         if verdict is not _UNREADABLE:
             return verdict
-        region = numbers.clean(boxed)  # a sentence in a box
-    return _compare(gold, extract.plain_candidates(region), number)
+        region = clean(boxed)  # a sentence in a box
+    candidates = extract.plain_candidates(region)
+    if rules.is_words(gold) or rules.is_choice(gold):  # `No, it is not.`, `Option D is correct.`
+        candidates.append(region)
+    if not candidates:
+        return Verdict(0.0, "unverifiable", "no answer")
+    verdict = _compare(gold, candidates, number)
+    if verdict is _UNREADABLE and (found := _only(gold, clean(candidates[0]))):
+        return _RIGHT if rules.decide(gold, found) == "equal" else _WRONG
+    return verdict
 
 
 def _compare(gold: str, candidates: list[str], number: bool) -> Verdict | mathpool.Pair:
     """The first reading of the answer that means something decides."""
-    if not candidates:
-        return Verdict(0.0, "unverifiable", "no answer")
     words = rules.is_words(gold)
     for candidate in candidates:
         judgement = rules.decide(gold, candidate)
@@ -111,19 +118,17 @@ def _compare(gold: str, candidates: list[str], number: bool) -> Verdict | mathpo
             return Verdict(0.0, "unverifiable", "too large, too deep or too long")
         if judgement == "ask" and not number:
             return gold, rules.bare(candidate)
-    if words:
-        return _WRONG
-    if found := _only(gold, numbers.clean(candidates[-1])):
-        return _RIGHT if rules.decide(gold, found) == "equal" else _WRONG
-    return _UNREADABLE
+    return _WRONG if words else _UNREADABLE
 
 
 def _only(gold: str, sentence: str) -> str | None:
     """The number, or the time of day, of a sentence that holds just one, and no formula (`\\sqrt{25}` is not 25)."""
+    if not re.search(r"[A-Za-z\u4e00-\u9fff]", sentence):
+        return None
     if numbers.parse(gold) is not None:
-        tokens = [] if re.search(r"[\\^√!*+]", sentence) else numbers.TOKEN.findall(sentence)
+        tokens = [] if re.search(r"[\\^√!*+<>~]", sentence) else numbers.TOKEN.findall(sentence)
     else:
-        tokens = answertext.CLOCK.findall(sentence) if answertext.clock(numbers.clean(gold)) else []
+        tokens = answertext.CLOCK.findall(sentence) if answertext.clock(clean(gold)) else []
     return tokens[0] if len(tokens) == 1 else None
 
 
@@ -144,7 +149,7 @@ def _verdict(outcome: mathpool.Outcome) -> Verdict:
 
 
 def verify(
-    completion: str, row: Row, *, tags: Tags = Tags(), prefilled: bool = False, require_think: bool = True
+    completion: str, row: Row, *, tags: Tags = Tags(), prefilled: bool = False, require_think: bool = False
 ) -> Verdict:
     """The verdict on one completion; `verify_batch` shares the work of many."""
     return verify_batch([completion], [row], tags=tags, prefilled=prefilled, require_think=require_think)[0]
@@ -156,7 +161,7 @@ def verify_batch(
     *,
     tags: Tags = Tags(),
     prefilled: bool = False,
-    require_think: bool = True,
+    require_think: bool = False,
 ) -> list[Verdict]:
     """One verdict per completion, in order."""
     context = Context(tags, prefilled)

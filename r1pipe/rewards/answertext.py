@@ -1,4 +1,4 @@
-r"""Answers that are text: choices, words, yes and no, dates, clock times. Compared by what they mean, not how they look.
+r"""Answers that are text: choices, words, yes and no, dates, clock times, compared by what they mean.
 
 All functions take texts that `numbers.clean` has been over, and say None where a text is not of their kind.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from r1pipe.rewards import numbers
+from r1pipe.rewards.mathclean import clean
 
 _NOT = r"(?:not|wrong|incorrect|false|never|isn't|n't|错|不)"
 _LETTER_GOLD = re.compile(r"[(\[]?([A-J])[)\]]?[.:]?(?:\s+(?P<text>.+)|$)", re.DOTALL)
@@ -106,7 +107,7 @@ def letter(answer: str) -> tuple[str, str] | None:
 
 
 def phrase(text: str) -> str:
-    """One spelling for what is said instead of a value: `No solutions.` as `no solution`, `DNE` as `does not exist`."""
+    """One spelling for what is said instead of a value: `No solutions.` is `no solution`, `DNE` `does not exist`."""
     if len(text) > 40:
         return text
     return _PHRASES.get(re.sub(r"\s+", " ", text.casefold().strip(" .!,'\"")), text)
@@ -119,7 +120,7 @@ def as_latex(text: str) -> str:
 
 def is_words(text: str) -> bool:
     r"""A gold answer of words: `Wednesday`, `\text{even}`; not `xy`, `\pi`, `2x`."""
-    plain = numbers.clean(text)
+    plain = clean(text)
     if not plain or _MATH.search(plain):
         return False
     if plain.casefold() in _PHRASES:
@@ -130,7 +131,7 @@ def is_words(text: str) -> bool:
 
 def words(text: str) -> list[str]:
     """The words of a text, case folded, without punctuation and articles; days and months in full."""
-    plain = phrase(numbers.clean(text))
+    plain = phrase(clean(text))
     found = re.findall(r"[^\W_]+(?:'[^\W_]+)?", plain.casefold())
     return [_SHORT.get(w, w) for w in found if w not in ("the", "a", "an")] or found
 
@@ -144,7 +145,9 @@ def same_words(gold: str, answer: str) -> bool:
     if expected == found:
         return True
     if len(expected) == 1 and (opposite := _OPPOSITE.get(expected[0])):
-        return found[:1] == expected and opposite not in found and "not" not in found and answer[:6].find(",") > 0
+        said = re.match(r"\w+[,.;!:，。]", clean(answer))  # `Yes, because ...`
+        denied = opposite in found or (expected[0] != "no" and "not" in found)
+        return bool(said) and found[:1] == expected and not denied
     return False
 
 
@@ -197,7 +200,8 @@ def same_clock(gold: str, answer: str) -> bool | None:
 
 
 _BASE = re.compile(
-    r"\(?\s?([0-9A-Za-z]+)\s?\)?\s?(?:_\s?\{?\(?(\d{1,2}|[a-z]{3,8})\)?\}?|,?\s?\(?\s?(?:in )?base[- ](\d{1,2}|[a-z]{3,8})\)?)"
+    r"\(?\s?([0-9A-Za-z]+)\s?\)?\s?"
+    r"(?:_\s?\{?\(?(\d{1,2}|[a-z]{3,8})\)?\}?|,?\s?\(?\s?(?:in )?base[- ](\d{1,2}|[a-z]{3,8})\)?)"
 )
 _BASES = {
     "two": 2,

@@ -12,15 +12,16 @@ import re
 from typing import Literal
 
 from r1pipe.chat import Tags
+from r1pipe.rewards import mathtext
 
 _BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*\{")
 _BETWEEN = re.compile(r"(?:[\s,;$]|\\[,;!]|\band\b|\bor\b|\\text\s*\{\s*(?:and|or)\s*\}|或|和|与|、|，)*")
 # `Final Answer: **73**`, `答案是 42。`, `#### 72`
 _CUE = re.compile(
-    r"(?:(?:\banswer\b|\bresult\b|\bsolution\b|\bconclusion\b|答案|结果|得数|结论)"
-    r"(?:\s*(?:to|of|for)\b[^.:=\n$\\]{0,60}?(?=\bis\b|:|=))?\s*"
-    r"(?:should be|would be|must be|is|are|was|equals|应为|应该是|为|是|等于)?\s*(?:therefore|thus|then|indeed)?\s*[:=：]?"
-    r"|####|(?:故|应|答案)?选(?:择|项)?\s*[:：]?|\b(?:choose|pick|select)\b)\s*",
+    r"(?:(?:\b(?:final )?answer\b|答案|结果|得数|结论)(?:\s*(?:to|of|for)\b[^.:=\n$\\]{0,60}?(?=\bis\b|:|=))?\s*"
+    r"(?:should be|would be|must be|is|are|was|equals|应为|应该是|为|是|等于)?\s*(?:therefore|thus|then)?\s*[:=]?"
+    r"|\b(?:result|solution|conclusion)\s*(?:is|are|:|=)"
+    r"|####|(?:故|应|答案)?选(?:择|项)?\s*:?|\b(?:choose|pick|select)\b)\s*",
     re.IGNORECASE,
 )
 _VERB = re.compile(
@@ -41,8 +42,9 @@ _FORMULA = re.compile(
     r"\$\$(.{1,1000}?)\$\$|\\\[(.{1,1000}?)\\\]|\\\((.{1,1000}?)\\\)|(?<![\\$])\$([^$\n]{1,1000}?)(?<!\\)\$(?![\d$])",
     re.DOTALL,
 )
-_BULLET = re.compile(r"\s*(?:#{1,6}(?!#)\s*(?=[^\d\s#])|>\s+|[*-]\s+(?=[A-Za-z\u4e00-\u9fff]{2}))")
-_NEGATION = re.compile(r"\bnot\b|n['’]t\b|\bnever\b|不是|不等于|并非|≠|\\neq?\b", re.IGNORECASE)
+_FALSE = re.compile(r"(?:too\b|wrong|incorrect|false|impossible|错|不对|不正确)", re.IGNORECASE)
+_BULLET = re.compile(r"^\s*(?:#{1,6}(?!#)\s*(?=[^\d\s#])|>\s+|[*-]\s+(?=[A-Za-z\u4e00-\u9fff]{2}))")
+_NEGATION = re.compile(r"\bnot\b|\bcannot\b|n['’]t\b|\bnever\b|不是|不等于|并非|≠|\\neq?\b", re.IGNORECASE)
 
 _FENCE = re.compile(r"[ \t]{0,8}(`{3,}|~{3,})[ \t]*([^`\s]*)[^`]*")
 _PYTHON = frozenset({"python", "py", "python3", "py3"})
@@ -173,8 +175,8 @@ def boxed_answer(text: str) -> str | None:
 def plain_candidates(text: str) -> list[str]:
     """What an unboxed text states as its answer: readings of one claim, best first. The claim is what follows the last
     cue ("answer is", "####"), else the last verb of the last line, else the last line. Empty where it is denied."""
-    text = re.sub(r"[ \t\r]+", " ", text)  # the patterns are slow on runs of spaces
-    text = re.sub(r"\*\*(.+?)\*\*|__(.+?)__", lambda m: m[1] or m[2], text, flags=re.DOTALL).strip()
+    text = re.sub(r"[ \t\r]+", " ", mathtext.spell(text))  # the patterns are slow on runs of spaces
+    text = re.sub(r"\*\*(.+?)\*\*|__(.+?)__", lambda m: m[1] or m[2], text, flags=re.DOTALL).replace("`", "").strip()
     text = re.sub(r"\\\[.{1,1000}?\\\]|\$\$.{1,1000}?\$\$", lambda m: m[0].replace("\n", " "), text, flags=re.DOTALL)
     lines = [_BULLET.sub("", line).strip() for line in text.splitlines() if line.strip(" #*>-`")]
     if not lines:
@@ -184,14 +186,16 @@ def plain_candidates(text: str) -> list[str]:
     claim = _claim("\n".join(lines), lines[-1])
     if claim is None:
         return []
-    return list(dict.fromkeys(r for r in _readings(claim) if r)) + ([text] if len(lines) == 1 else [])
+    return list(dict.fromkeys(r for r in _readings(claim) if r))
 
 
 def _claim(text: str, last: str) -> str | None:
     for pattern, where in ((_CUE, text), (_VERB, last)):
         for match in reversed(list(pattern.finditer(where))):
             tail = where[match.end() :].strip()
-            if not tail or (match[0].strip() in ("=", ":") and _within_formula(where, match.start())):
+            if not re.search(r"\w|\\", tail) or (
+                match[0].strip() in ("=", ":") and _within_formula(where, match.start())
+            ):
                 continue
             before = where[max(0, match.start() - 30) : match.start()]
             if denial := _NEGATION.match(tail):
@@ -199,7 +203,7 @@ def _claim(text: str, last: str) -> str | None:
                     r"\b(?:but|rather|instead)\b[\s,:]*(?:is\b|it is\b)?", tail[denial.end() :], maxsplit=1
                 )
                 return rest[1].strip() if len(rest) > 1 else None
-            if _NEGATION.search(re.split(r"[.,;!?。，；]", before)[-1]):
+            if (pattern is _VERB and _FALSE.match(tail)) or _NEGATION.search(re.split(r"[.,;!?。，；]", before)[-1]):
                 return None
             return tail.splitlines()[0]
     return None if _NEGATION.search(last) else _LEAD.sub("", last, count=1) if _LEAD.match(last) else last
@@ -214,21 +218,28 @@ def _readings(claim: str) -> list[str]:
     if _DENIED.search(claim):
         return []
     short = _TAIL.split(claim, maxsplit=1)[0]
+    if _HEDGE.search(claim, len(short)):
+        return [strip_end(claim)]
     formulas = [next(g for g in m.groups() if g) for m in _FORMULA.finditer(claim)]
     return [strip_end(claim), *(f.strip() for f in formulas if len(formulas) == 1), strip_end(short)]
 
 
+_HEDGE = re.compile(
+    r"\b(?:or|maybe|perhaps|could|might|possibly|alternatively|also|either)\b|或|也可能", re.IGNORECASE
+)
 _DENIED = re.compile(
-    r"\b(?:is|was|are)\s+(?:not|wrong|incorrect|false)\b|\b(?:isn|wasn|aren)['’]t\b|\b(?:more|less|greater|fewer) than\b"
-    r"|\bat (?:least|most)\b|\bbetween\b",
+    r"\b(?:is|was|are)\s+(?:not|wrong|incorrect|false)\b|\b(?:isn|wasn|aren)'t\b"
+    r"|\b(?:more|less|greater|fewer) than\b|\bat (?:least|most)\b|\bbetween\b",
     re.IGNORECASE,
 )
 
 
 def _sentence(text: str) -> bool:
     """Are there words outside of LaTeX, rather than an expression alone?"""
-    bare = re.sub(r"\\[A-Za-z]+\s*\{[^{}]*\}|\\[A-Za-z]+", " ", text)
-    return bool(re.search(r"[A-Za-z]{3,}|[A-Za-z]{2,}\s|[\u3400-\u9fff]", bare))
+    if "####" in text:
+        return True
+    bare = re.sub(r"\\[A-Za-z]+\s*\{[^{}]*\}|\\[A-Za-z]+|\b(?:and|or)\b", " ", text)
+    return bool(re.search(r"[A-Za-z]{3,}|[A-Za-z]{2,}\s|\b[A-Z]?[a-z]+'[a-z]+ |[\u3400-\u9fff]", bare))
 
 
 def strip_end(text: str) -> str:

@@ -8,27 +8,40 @@ before a value (`x = 5`) is not asked for, but two names must be the same. Units
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from fractions import Fraction
 
-from r1pipe.rewards import mathsame, mathsets, mathunits
+from r1pipe.rewards import mathfamily, mathperiod, mathread, mathsame, mathsets, mathunits
 from r1pipe.rewards.mathanswer import (
-    Answer, Dots, Items, Matrix, Named, Relation, System, Value, as_reals, read,
+    Answer,
+    Dots,
+    Items,
+    Matrix,
+    Named,
+    Periodic,
+    Relation,
+    System,
+    Value,
+    as_reals,
+    periodic,
 )  # fmt: skip
-from r1pipe.rewards.mathexact import Undefined, substitute, symbols
+from r1pipe.rewards.mathexact import Undefined
 from r1pipe.rewards.mathlex import TooHard, Unreadable
 from r1pipe.rewards.mathsets import Reals
-from r1pipe.rewards.mathtree import Node, neg, num
+from r1pipe.rewards.mathtree import Node, neg, num, substitute, symbols
 
 MAX_COMPARISONS = 5_000
 
 
 def same(gold: str, answer: str) -> bool:
     """Raises Unreadable (another notation than what is read here), TooHard (out of bounds), Undefined."""
-    return equal(read(gold), read(answer))
+    return equal(mathread.read(gold), mathread.read(answer))
 
 
 def equal(gold: Answer, answer: Answer) -> bool:
+    if isinstance(gold, Periodic) or isinstance(answer, Periodic):
+        return _periodic(gold, answer)
     if isinstance(gold, Named) and isinstance(answer, Named):
         return _named(gold, answer)
     if isinstance(gold, Named | System) or isinstance(answer, Named | System):
@@ -56,15 +69,29 @@ def _values(gold: Value, answer: Value) -> bool:
         return not bare.unit and (mathsame.equal(bare.expr, percent.expr) or mathsame.equal(bare.expr, hundredth))
     ratio = mathunits.ratio(gold.unit, answer.unit)
     if ratio is None or ratio == 1:
-        return mathsame.equal(gold.expr, answer.expr)
+        return mathsame.equal(gold.expr, answer.expr) or mathfamily.same(gold.expr, answer.expr)
     return ratio != 0 and mathsame.equal(Node("mul", (gold.expr, num(ratio))), answer.expr)
 
 
+def _periodic(gold: Answer, answer: Answer) -> bool:
+    try:
+        mine, theirs = periodic(gold), periodic(answer)
+    except Unreadable:
+        return False
+    return mathperiod.same(mine.exprs, mine.name, theirs.exprs, theirs.name)
+
+
 def _named(gold: Named, answer: Named) -> bool:
-    several = isinstance(gold.value, Items) and isinstance(answer.value, Items)  # solutions, whatever they solve for
-    if gold.name == answer.name or several or "(" in gold.name or "(" in answer.name:
+    if gold.name == answer.name or _names_agree(gold, answer) or _names_agree(answer, gold):
         return equal(gold.value, answer.value)
     return bool(gold.relation and answer.relation and _relations(gold.relation, answer.relation))
+
+
+def _names_agree(one: Named, other: Named) -> bool:
+    """Solutions are the same whatever they solve for; `f(x) = 2x` is `y = 2x`, not `x = 2x`."""
+    if isinstance(one.value, Items) and isinstance(other.value, Items):
+        return True
+    return "(" in one.name and isinstance(other.value, Value) and other.name not in symbols(other.value.expr)
 
 
 def _unnamed(gold: Answer, answer: Answer) -> bool:
@@ -83,11 +110,15 @@ def _unnamed(gold: Answer, answer: Answer) -> bool:
 
 
 def _system(system: System, other: Answer) -> bool:
-    """`x = 1, y = 2` is the point (1, 2): in the order of the names, or as written."""
+    """`x = 1, y = 2` is the point (1, 2): in the order of the letters, other names as written."""
+    if isinstance(other, Items) and len(other.items) == 1:
+        return _system(system, other.items[0])
     if not isinstance(other, Items) or len(other.items) != len(system.values) or other.kind == "set":
         return False
-    orders = [[v for _, v in sorted(system.values, key=lambda nv: nv[0])], [v for _, v in system.values]]
-    return any(all(map(equal, order, other.items)) for order in orders)
+    values = system.values
+    if all(len(name) == 1 for name, _ in values):
+        values = tuple(sorted(values, key=lambda pair: pair[0]))
+    return all(equal(v, i) for (_, v), i in zip(values, other.items, strict=True))
 
 
 def _sets(gold: Answer, answer: Answer) -> bool:
@@ -126,12 +157,17 @@ def _items(gold: Items, answer: Items) -> bool:
     if len(gold.items) * len(answer.items) > MAX_COMPARISONS and gold != answer:
         raise TooHard("long lists")
     kinds = {gold.kind, answer.kind}
+    for single, other in ((gold, answer), (answer, gold)):  # {(1, 2)} is the point
+        if single.kind in ("set", "list") and len(single.items) == 1 and other.kind in ("tuple", "square"):
+            return equal(single.items[0], other)
     if "set" in kinds:
         return kinds <= {"set", "list"} and all(
             any(equal(i, j) for j in theirs) for mine, theirs in _both(gold, answer) for i in mine
         )
     if kinds == {"list"}:
         return _unordered(gold.items, answer.items)
+    if kinds == {"tuple", "square"} and len(gold.items) == 2:  # these may be intervals
+        return False
     return _ordered(gold.items, answer.items)
 
 
@@ -165,7 +201,7 @@ def _elided(gold: list[Answer], answer: list[Answer]) -> bool:
     values = [i.expr for i in head if isinstance(i, Value)]
     if len(values) < len(head):
         return False
-    steps = [Node("add", (b, neg(a))) for a, b in zip(values, values[1:], strict=False)]
+    steps = [Node("add", (b, neg(a))) for a, b in itertools.pairwise(values)]
     return all(mathsame.equal(steps[0], step) for step in steps)
 
 

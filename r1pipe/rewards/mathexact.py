@@ -1,7 +1,7 @@
 """Exact arithmetic on expression trees: what is rational becomes a number, in bounded time and memory.
 
-`fold` computes every rational part of a tree; `modular` evaluates a rational function at a point of a prime field, where
-two different functions agree with a probability of about degree / 2**61.
+`fold` computes every rational part of a tree; `modular` evaluates a rational function at a point of a prime field,
+where two different functions agree with a probability of about degree / 2**61.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from fractions import Fraction
 
 from r1pipe.rewards.mathlex import TooHard
-from r1pipe.rewards.mathtree import Node, num
+from r1pipe.rewards.mathtree import Node, num, size, substitute
 
 MAX_BITS = 200_000  # of a number; larger powers and factorials stay as they are written
 MAX_TERMS = 1_000  # of a sum or a product that is written out
@@ -156,30 +156,6 @@ def _iterated(node: Node) -> Node:
     if not values:
         return num(0 if node.op == "sum" else 1)
     return fold(Node("add" if node.op == "sum" else "mul", tuple(values)))
-
-
-def substitute(node: Node, name: str, by: Node) -> Node:
-    if node.op == "sym":
-        return by if node.name == name else node
-    if not node.args or (node.op in ("sum", "prod") and node.name == name):
-        return node
-    return Node(node.op, tuple(substitute(a, name, by) for a in node.args), node.name)
-
-
-def size(node: Node) -> int:
-    return 1 + sum(map(size, node.args))
-
-
-def symbols(node: Node) -> frozenset[str]:
-    """The free variables of a tree."""
-    if node.op == "sym":
-        return frozenset({node.name})
-    found = frozenset[str]().union(*map(symbols, node.args))
-    return found - {node.name} if node.op in ("sum", "prod") else found
-
-
-def contains(node: Node, *ops: str) -> bool:
-    return node.op in ops or any(contains(a, *ops) for a in node.args)
 
 
 def modular(node: Node, at: dict[str, int]) -> int:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from r1pipe.rewards.mathexact import MAX_TERMS, Undefined, substitute
+from r1pipe.rewards.mathexact import MAX_TERMS, Undefined
 from r1pipe.rewards.mathlex import TooHard, Unreadable
-from r1pipe.rewards.mathtree import Node, num
+from r1pipe.rewards.mathtree import Node, num, substitute
 
 MAX_MAGNITUDE = 30_000  # binary, of every number on the way
 MAX_COST = 600_000  # about a microsecond each

@@ -1,4 +1,5 @@
-r"""Ratios and remainders: `3:4`, `1 : \sqrt{3}`, `3^{100} \bmod 7`, `x \equiv 3 \pmod 7`. None where a text is neither.
+r"""Ratios and remainders: `3:4`, `1 : \sqrt{3}`, `3^{100} \bmod 7`, `x \equiv 3 \pmod 7`. None where
+a text is neither.
 
 A ratio of two may stand as a fraction. `a \bmod m` is a number; `r \pmod m` is a class, and the number r too.
 """
@@ -7,10 +8,10 @@ from __future__ import annotations
 
 import re
 
-from r1pipe.rewards import answertext, mathanswer, mathsame
-from r1pipe.rewards.mathexact import Undefined, fold, symbols
+from r1pipe.rewards import answertext, mathanswer, mathread, mathsame
+from r1pipe.rewards.mathexact import Undefined, fold
 from r1pipe.rewards.mathlex import TooHard, Unreadable
-from r1pipe.rewards.mathtree import Node, num
+from r1pipe.rewards.mathtree import Node, num, symbols
 
 _MODULUS = re.compile(
     r"(?:(?P<left>[^=]*?)\s*(?:\\equiv(?![A-Za-z])|=)\s*)?(?P<value>[^=]+?)\s*,?\s*\(?\s*"
@@ -19,7 +20,7 @@ _MODULUS = re.compile(
 
 
 def _constant(text: str) -> Node:
-    value = mathanswer.read(text)
+    value = mathread.read(text)
     if not isinstance(value, mathanswer.Value) or symbols(value.expr):
         raise Unreadable(text)
     return value.expr
@@ -88,8 +89,8 @@ def _residue(match: re.Match[str]) -> Node:
     modulus = num(int(match["m"]))
     value = fold(Node("mod", (_constant(match["value"]), modulus)))
     if match["left"]:
-        left = mathanswer.read(match["left"])
-        if isinstance(left, mathanswer.Value) and not symbols(left.expr):
-            if fold(Node("mod", (left.expr, modulus))) != value:
-                raise Unreadable("a congruence that does not hold")
+        left = mathread.read(match["left"])
+        constant = isinstance(left, mathanswer.Value) and not symbols(left.expr)
+        if constant and fold(Node("mod", (_constant(match["left"]), modulus))) != value:
+            raise Unreadable("a congruence that does not hold")
     return value

@@ -2,9 +2,9 @@
 prime field); else by their values to many digits: constants as such, functions at random points of the reals.
 
 The precision grows with the numbers in the two expressions, so that tiny differences show (1/1500! and 1/1501!, sqrt 2
-and sqrt 2 + 10^-200). Functions are equal where they agree wherever both are real, at every step: `ln x^2` and `2 ln x` are,
-`sqrt(x^2)` and `x` are not. `log` without a base is to base 10 or natural, the same for both. Degrees are radians,
-or the sign may be dropped (90 = 90°), never within a trigonometric function.
+and sqrt 2 + 10^-200). Functions are equal where they agree wherever both are real, at every step: `ln x^2` and
+`2 ln x` are, `sqrt(x^2)` and `x` are not. `log` without a base is to base 10 or natural, the same for both. Degrees
+are radians, or the sign may be dropped (90 = 90°), never within a trigonometric function.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from r1pipe.rewards import mathexact
-from r1pipe.rewards.mathexact import NotRational, Undefined, contains, fold, symbols
+from r1pipe.rewards.mathexact import NotRational, Undefined, fold
 from r1pipe.rewards.mathfloat import Evaluator
 from r1pipe.rewards.mathlex import TooHard
-from r1pipe.rewards.mathtree import INF, MINUS_INF, PI, Node, neg, num
+from r1pipe.rewards.mathtree import INF, MINUS_INF, PI, Node, contains, neg, num, symbols
 
 FIRST_PRECISION = 64
 MAX_BITS = 20_000  # of the numbers in two expressions that are compared by their values
@@ -35,10 +35,7 @@ def equal(a: Node, b: Node) -> bool:
     """Raises TooHard, Undefined, Unreadable."""
     if a == b:
         return True
-    for left, right in _readings(a, b):
-        if _equal(fold(left), fold(right)):
-            return True
-    return False
+    return any(_equal(fold(left), fold(right)) for left, right in _readings(a, b))
 
 
 def _readings(a: Node, b: Node) -> Iterator[tuple[Node, Node]]:
@@ -183,7 +180,7 @@ def _bits(node: Node) -> int:
 def sign(node: Node) -> int:
     """Of a real constant: -1, 0, 1. Raises Undefined where it is not real."""
     node = fold(node)
-    if node == INF or node == MINUS_INF:
+    if node in (INF, MINUS_INF):
         return 1 if node == INF else -1
     if node.op == "num":
         return (node.value > 0) - (node.value < 0)

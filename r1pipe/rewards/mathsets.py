@@ -12,9 +12,9 @@ from fractions import Fraction
 from typing import Literal
 
 from r1pipe.rewards import mathsame
-from r1pipe.rewards.mathexact import Undefined, contains, fold, substitute, symbols
+from r1pipe.rewards.mathexact import Undefined, fold
 from r1pipe.rewards.mathlex import TooHard, Unreadable
-from r1pipe.rewards.mathtree import INF, MINUS_INF, Node, neg, num
+from r1pipe.rewards.mathtree import INF, MINUS_INF, Node, contains, neg, num, substitute, symbols
 
 MAX_ENDS = 40
 
@@ -104,14 +104,15 @@ def _holds(a: Reals, place: int, ends: list[Node]) -> bool:
             return all(_holds(p, place, ends) for p in a.parts)
         case "difference":
             return _holds(a.parts[0], place, ends) and not any(_holds(p, place, ends) for p in a.parts[1:])
-    low = -1 if a.low == MINUS_INF else _place(a.low, ends)
-    high = 2 * len(ends) + 1 if a.high == INF else _place(a.high, ends)
+    low, high = _place(a.low, ends), _place(a.high, ends)
     return low < place < high or (place == low == high and all(a.closed)) or (
-        low < high and (place == low and a.closed[0] or place == high and a.closed[1])
+        low < high and ((place == low and a.closed[0]) or (place == high and a.closed[1]))
     )  # fmt: skip
 
 
 def _place(end: Node, ends: list[Node]) -> int:
+    if end in (INF, MINUS_INF):
+        return 2 * len(ends) + 1 if end == INF else -1
     end = fold(end)
     return next(2 * i + 1 for i, e in enumerate(ends) if mathsame.compare(e, end) == 0)
 

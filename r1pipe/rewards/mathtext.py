@@ -16,8 +16,9 @@ _SYMBOLS = {
     "℉": "°F", "′": "'", "’": "'", "‘": "'", "“": '"', "”": '"', "…": r"\ldots ", "⋯": r"\cdots ", "∣": "|",
     "、": ", ", "。": ".", "【": "[", "】": "]", "「": '"', "」": '"', "∶": ":", "∛": r"\cbrt ", "∜": r"\qdrt ",
     "α": r"\alpha ", "β": r"\beta ", "γ": r"\gamma ", "δ": r"\delta ", "ε": r"\epsilon ", "θ": r"\theta ",
-    "λ": r"\lambda ", "μ": r"\mu ", "µ": r"\mu ", "ρ": r"\rho ", "σ": r"\sigma ", "τ": r"\tau ", "φ": r"\phi ", "ϕ": r"\phi ",
-    "ω": r"\omega ", "Δ": r"\Delta ", "∆": r"\Delta ", "Ω": r"\Omega ", "∑": r"\sum ", "∏": r"\prod ", "∫": r"\int ",
+    "λ": r"\lambda ", "μ": r"\mu ", "µ": r"\mu ", "ρ": r"\rho ", "σ": r"\sigma ", "τ": r"\tau ",
+    "φ": r"\phi ", "ϕ": r"\phi ", "ω": r"\omega ", "Δ": r"\Delta ", "∆": r"\Delta ", "Ω": r"\Omega ",
+    "∑": r"\sum ", "∏": r"\prod ", "∫": r"\int ",
 }  # fmt: skip
 _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d"
 _SLASHES = "\u2044\u2215\u29f8"
@@ -39,9 +40,14 @@ _RAISE, _LOWER = str.maketrans(_RAISED, _PLAIN), str.maketrans(_LOWERED, _PLAIN)
 
 
 def spell(text: str) -> str:
-    r"""`½`, `x²`, `√2`, `≤`, `４２` as `\frac{1}{2}`, `x^{2}`, `\sqrt{2}`, `\le`, `42`; invisible characters dropped."""
+    r"""`½`, `x²`, `√2`, `≤`, `４２` as `\frac{1}{2}`, `x^{2}`, `\sqrt{2}`, `\le`, `42`; no invisible characters."""
     if text.isascii():
         return text
+    text = re.sub(
+        f"([{_RAISED[:10]}]+)[{_SLASHES}/]([{_LOWERED[:10]}]+)",
+        lambda m: rf"\frac{{{m[1].translate(_RAISE)}}}{{{m[2].translate(_LOWER)}}}",
+        text,
+    )
     text = re.sub(f"[{_RAISED}]+", lambda m: "^{" + m[0].translate(_RAISE) + "}", text)
     text = re.sub(f"[{_LOWERED}]+", lambda m: "_{" + m[0].translate(_LOWER) + "}", text)
     text = re.sub(r"√\s*(\d+(?:\.\d+)?|[A-Za-zπ](?![A-Za-z]))", r"\\sqrt{\1}", text).replace("√", r"\sqrt ")

@@ -14,19 +14,20 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from r1pipe.rewards import mathtext, mathunits
+from r1pipe.rewards import mathunits, numberwords
+from r1pipe.rewards.mathclean import clean
 
 MAX_DIGITS = 20_000  # longer numbers are not read: converting them is quadratic
 MAX_EXPONENT = 5_000
 
-_WRAPPED = re.compile(
-    r"\\(?:text|textbf|textit|textrm|textup|mathrm|mathbf|mathit|mathsf|mbox|emph|boldsymbol)\s*\{([^{}]*)\}"
-)
 _INT = (
     r"(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?:[ ]\d{3})+(?![\d]|[ ]?[\d/])|\d{1,3}(?:['_]\d{3})+|\d{1,2}(?:,\d{2})+,\d{3}|\d+)"
 )
 _DECIMAL = rf"(?:{_INT}(?:\.\d*)?|\.\d+)"
-_REPEAT = r"(?:\\(?:overline|bar|dot)\{(?P<rep>\d+)\}|\((?P<rep2>\d+)\)|\\dot\{?(?P<d1>\d)\}?(?P<d2>\d*)\\dot\{?(?P<d3>\d)\}?)"
+_REPEAT = (
+    r"(?:\\dot\{?(?P<d1>\d)\}?(?P<d2>\d*)\\dot\{?(?P<d3>\d)\}?"
+    r"|\\(?:overline|bar|dot)\{(?P<rep>\d+)\}|\((?P<rep2>\d+)\))"
+)
 _NUMBER = re.compile(
     rf"""(?P<sign>[+-]?)\s*(?:
       (?P<whole>{_INT})(?:\s+|\s*(?=\\frac)) (?:(?P<mn>\d+)\s*/\s*(?P<md>\d+)|\\frac\{{(?P<ln>\d+)\}}\{{(?P<ld>\d+)\}})
@@ -40,11 +41,8 @@ _NUMBER = re.compile(
     re.VERBOSE,
 )
 _MONEY = re.compile(r"^([+-]?)\s*((?:US)?\$|[€£¥₹])\s*")
-_SCALES = {
-    "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
-    "百": 10**2, "千": 10**3, "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8,
-}  # fmt: skip
-_SCALE = re.compile(rf"\s*({'|'.join(sorted(_SCALES, key=len, reverse=True))})(?![A-Za-z])", re.IGNORECASE)
+_MINUS = re.compile(r"^(?:minus|negative|负)\s*(?=\d)", re.IGNORECASE)
+_SCALE = re.compile(rf"\s*({'|'.join(sorted(numberwords.SCALES, key=len, reverse=True))})(?![A-Za-z])", re.IGNORECASE)
 _NOUN = re.compile(r"[^\W\d_][^\W\d_'.-]*(?:[ -][^\W\d_][^\W\d_'.-]*){0,2}")
 TOKEN = re.compile(
     rf"(?<![A-Za-z0-9.^_/])[+-]?\s?[$€£¥]?{_DECIMAL}(?:\s*/\s*{_DECIMAL})?(?:[eE][+-]?\d+)?(?:\s?%)?(?![A-Za-z(^_\d])"
@@ -58,57 +56,6 @@ class Quantity:
     value: Fraction
     percent: bool = False
     unit: str = ""
-
-
-@functools.lru_cache(maxsize=16_384)
-def clean(text: str) -> str:
-    r"""One spelling for what looks the same: ASCII digits and signs, `\dfrac` as `\frac`, no `\text`, no spacing
-    commands, no maths delimiters, no bold, no trailing full stop."""
-    text = undelimit(re.sub(r"\s+", " ", mathtext.spell(text)).strip())
-    if text.isdigit():
-        return text
-    if "**" in text:
-        text = re.sub(r"\*\*(?! )(.+?)(?<! )\*\*", r"\1", text)
-    if "\\" in text or "{,}" in text:
-        text = undelimit(_clean_latex(text))
-    text = re.sub(r"\s+", " ", text).strip()
-    return text if text.endswith("..") else text.removesuffix(".").strip()
-
-
-def _clean_latex(text: str) -> str:
-    text = re.sub(r"(?<=\d)(?:\\[,!; ]\s?|\{,\}|,\\!)(?=\d{3}(?!\d))", ",", text)
-    text = re.sub(
-        r"\\(?:left|right|displaystyle|textstyle|limits|bigl?|bigr|Bigl?|Bigr)(?![A-Za-z])|\\[,!;:]", " ", text
-    )
-    text = re.sub(r"\\q?quad(?![A-Za-z])|\\ |~", " ", text).replace("\\$", "$").replace("\\%", "%")
-    text = re.sub(r"\s+", " ", text)  # again: the patterns below are slow on runs of spaces
-    if "frac" in text:
-        text = re.sub(r"\\[dtc]frac(?![A-Za-z])", r"\\frac", text)
-        text = re.sub(r"\\frac ?(\d) ?(\d)(?!\d)", r"\\frac{\1}{\2}", text)
-        text = re.sub(r"\\frac ?(\d) ?\{", r"\\frac{\1}{", text)
-        text = re.sub(r"\\frac ?\{ ?([^{}]*?) ?\} ?(\d)", r"\\frac{\1}{\2}", text)
-        text = re.sub(r"\\frac ?\{ ?([^{}]*?) ?\} ?\{ ?([^{}]*?) ?\}", r"\\frac{\1}{\2}", text)
-    for _ in range(3):
-        if not _WRAPPED.search(text):
-            break
-        text = _WRAPPED.sub(_unwrap, text)
-    return re.sub(r"\s?\^ ?(?:\{ ?\\circ ?\}|\\circ(?![A-Za-z]))|\\degree(?![A-Za-z])", "°", text)
-
-
-def _unwrap(match: re.Match[str]) -> str:
-    before = match.string[match.start() - 1] if match.start() else ""
-    return " " + match[1] if before.isalnum() else match[1]
-
-
-def undelimit(text: str) -> str:
-    r"""Without the `$...$`, `\(...\)` or `\[...\]` around it."""
-    for opening, closing in (("$$", "$$"), ("\\[", "\\]"), ("\\(", "\\)"), ("$", "$")):
-        inner = text[len(opening) : -len(closing)]
-        around = len(text) > len(opening) + len(closing) and text.startswith(opening) and text.endswith(closing)
-        plain = inner.replace("\\$", "")
-        if around and opening not in plain and closing not in plain:
-            return inner.strip()
-    return text
 
 
 def integer(digits: str) -> int:
@@ -145,11 +92,12 @@ def parse(text: str) -> Quantity | None:
     currency = ""
     if money := _MONEY.match(text):
         text, currency = money[1] + text[money.end() :], money[2].removeprefix("US")
+    text = _MINUS.sub("-", text, count=1)
     percent = text.startswith("百分之")
     match = _NUMBER.match(text.removeprefix("百分之"))
     if not match:
-        words = _words(text)
-        return Quantity(Fraction(words)) if words is not None and not currency else None
+        words = numberwords.parse(text)
+        return Quantity(words) if words is not None and not currency else None
     try:
         value = _value(match)
     except (ValueError, ZeroDivisionError):
@@ -158,7 +106,7 @@ def parse(text: str) -> Quantity | None:
         return None
     rest = match.string[match.end() :]
     if scale := _SCALE.match(rest):
-        value, rest = value * _SCALES[scale[1].lower()], rest[scale.end() :]
+        value, rest = value * numberwords.SCALES[scale[1].lower()], rest[scale.end() :]
     spaced, rest = rest.startswith(" ") or not rest.isascii(), rest.strip()
     if rest in ("%", "percent", "per cent", "percentage"):
         return Quantity(value, percent=True)
@@ -175,6 +123,8 @@ def parse(text: str) -> Quantity | None:
 
 def _compound(text: str) -> Quantity | None:
     """`3 hours 30 minutes`, `5 ft 6 in`: in the last of its units, which get smaller."""
+    if len(text) > 60:
+        return None
     parts = re.findall(r"(\d+(?:\.\d+)?)\s*([A-Za-z\u4e00-\u9fff]{1,12})\s*,?\s*(?:and\s+)?", text)
     if not 2 <= len(parts) <= 4 or re.sub(r"[\s,]|\band\b", "", text) != "".join(n + u for n, u in parts):
         return None
@@ -189,9 +139,57 @@ def _compound(text: str) -> Quantity | None:
 
 _GLUED = frozenset({"cm", "mm", "km", "kg", "mg", "ml", "mL", "ms", "ft", "kW", "Hz"})  # `5cm`; `5ab` is a product
 _NO_NOUN = frozenset(
-    """or and pi to is if mod not but minus plus times over maybe than then times divided less more sqrt squared cubed
-    factorial degrees sin cos tan log ln exp inf infinity either neither nor vs versus wrong incorrect right correct
-    through until from with where when that""".split()
+    [
+        "or",
+        "and",
+        "pi",
+        "to",
+        "is",
+        "if",
+        "mod",
+        "not",
+        "but",
+        "minus",
+        "plus",
+        "times",
+        "over",
+        "maybe",
+        "than",
+        "then",
+        "times",
+        "divided",
+        "less",
+        "more",
+        "sqrt",
+        "squared",
+        "cubed",
+        "factorial",
+        "degrees",
+        "sin",
+        "cos",
+        "tan",
+        "log",
+        "ln",
+        "exp",
+        "inf",
+        "infinity",
+        "either",
+        "neither",
+        "nor",
+        "vs",
+        "versus",
+        "wrong",
+        "incorrect",
+        "right",
+        "correct",
+        "through",
+        "until",
+        "from",
+        "with",
+        "where",
+        "when",
+        "that",
+    ]
 )
 
 
@@ -235,40 +233,6 @@ _PERIOD = re.compile(r"(\d*\.\d*?)(\d{2,12}?|(\d)(?=\3))\2+")  # 0.333, 0.1666, 
 def _repeating(before: str, period: str) -> Fraction:
     repeated = Fraction(integer(period), 10 ** len(period) - 1)
     return decimal(before) + repeated / 10 ** len(before.partition(".")[2])
-
-
-_SMALL = {
-    w: i
-    for i, w in enumerate(
-        """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
-        seventeen eighteen nineteen""".split()
-    )
-} | {w: 10 * i for i, w in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)}
-
-
-def _words(text: str) -> int | None:
-    """`minus twenty-five`, `three hundred and five`."""
-    words = text.lower().replace("-", " ").split()
-    sign = 1
-    if words and words[0] in ("minus", "negative"):
-        sign, words = -1, words[1:]
-    if not words or len(words) > 12:
-        return None
-    total = current = 0
-    last = 1000
-    for word in words:
-        if word in _SMALL:
-            number = _SMALL[word]
-            if last < 100 and not (last >= 20 and number < 10):  # `two three` is no number
-                return None
-            current, last = current + number, max(number, 1)
-        elif word == "hundred" and 0 < current < 100:
-            current, last = current * 100, 100
-        elif word in _SCALES and word.isascii() and current:
-            total, current, last = total + current * _SCALES[word], 0, 1000
-        elif word != "and" or last < 100:
-            return None
-    return sign * (total + current)
 
 
 def same(gold: Quantity, answer: Quantity) -> bool:

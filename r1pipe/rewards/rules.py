@@ -6,19 +6,17 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from r1pipe.rewards import answertext, mathanswer, mathcompare, mathratio, numbers
+from r1pipe.rewards import answertext, mathcompare, mathratio, mathread, numbers
 from r1pipe.rewards.answertext import is_words
 from r1pipe.rewards.extract import last_boxed, unbox
+from r1pipe.rewards.mathclean import clean, undelimit
 from r1pipe.rewards.mathexact import Undefined
 from r1pipe.rewards.mathlex import TooHard, Unreadable
-from r1pipe.rewards.numbers import undelimit
 
 # unreadable: the answer is no mathematics; hard: out of bounds; ask: computer algebra has to say
 Judgement = Literal["equal", "different", "unreadable", "hard", "ask"]
 
 NO_GOLD = frozenset({"", "proof", "notfound", "not found", "none", "null", "nan", "n/a", "?", "unknown"})
-# constructs that only computer algebra knows
-_CALCULUS = re.compile(r"\\(?:int|iint|oint|lim|sum|prod|partial|Gamma|zeta|det|frac\s*\{\s*d\s*\}|begin)(?![A-Za-z])")
 
 
 def gold_text(gold: str) -> str:
@@ -35,7 +33,7 @@ def bare(answer: str) -> str:
 
 def canonical(text: str) -> str:
     """For the comparison of texts: spacing and spelling of LaTeX evened out."""
-    return re.sub(r"(?<![0-9A-Za-z])\s+|\s+(?![0-9A-Za-z])", "", numbers.clean(text))  # `1 2` is not `12`
+    return re.sub(r"(?<![0-9A-Za-z])\s+|\s+(?![0-9A-Za-z])", "", clean(text))  # `1 2` is not `12`
 
 
 def decide(gold: str, answer: str) -> Judgement:
@@ -46,7 +44,7 @@ def decide(gold: str, answer: str) -> Judgement:
     mine, theirs = numbers.parse(gold), numbers.parse(answer)
     if mine and theirs:
         return _as("equal", numbers.same(mine, theirs))
-    plain_gold, plain = numbers.clean(gold), numbers.clean(answer)
+    plain_gold, plain = clean(gold), clean(answer)
     if (verdict := answertext.choice(plain_gold, plain)) is not None:
         text = answertext.choice_text(plain_gold)
         if text and answertext.letter(plain) is None:
@@ -71,15 +69,15 @@ def _as(judgement: Judgement, holds: bool) -> Judgement:
 
 def _mathematics(gold: str, answer: str) -> Judgement:
     try:
-        expected = mathanswer.read(gold)
+        expected = mathread.read(gold)
     except (Unreadable, Undefined):
         return _as("equal", _tokens(gold) == _tokens(answer)) if _has_words(gold) else "ask"
     except TooHard:
         return "hard"
     try:
-        found = mathanswer.read(answer)
-    except Unreadable:
-        return "ask" if _CALCULUS.search(answer) else "unreadable"
+        found = mathread.read(answer)
+    except Unreadable:  # an integral or a limit in place of its value is no answer: it repeats the question
+        return "unreadable"
     except TooHard:
         return "hard"
     except Undefined:
@@ -95,11 +93,11 @@ def _mathematics(gold: str, answer: str) -> Judgement:
 
 
 def _has_words(text: str) -> bool:
-    return bool(re.search(r"(?<!\\)\b[A-Za-z]{3,}|[\u3400-\u9fff]", numbers.clean(text)))
+    return bool(re.search(r"(?<!\\)\b[A-Za-z]{3,}|[\u3400-\u9fff]", clean(text)))
 
 
 def _tokens(text: str) -> list[str]:
-    return re.findall(r"\\?[^\W_]+|[^\w\s]", numbers.clean(text).casefold())
+    return re.findall(r"\\?[^\W_]+|[^\w\s]", clean(text).casefold())
 
 
 def _clock_or_ratio(gold: str, answer: str) -> bool | None:
@@ -108,6 +106,11 @@ def _clock_or_ratio(gold: str, answer: str) -> bool | None:
     if clock or (clock is not None and not mathratio.lowest_terms(gold)):
         return clock
     return mathratio.same_ratio(gold, answer)
+
+
+def is_choice(gold: str) -> bool:
+    """A letter, or several, of the options of a question."""
+    return answertext.choice(clean(gold), "") is not None
 
 
 def _is_notation(plain: str) -> bool:
@@ -119,13 +122,13 @@ def _is_notation(plain: str) -> bool:
 
 def self_sufficient(gold: str) -> bool:
     """Can this gold be compared without computer algebra?"""
-    plain = numbers.clean(gold)
-    if is_words(gold) or _has_words(gold) or answertext.choice(plain, "") is not None:
+    plain = clean(gold)
+    if is_words(gold) or _has_words(gold) or is_choice(gold):
         return True
     if _is_notation(plain) or mathratio.same_modulo(plain, "0") is not None:
         return True
     try:
-        mathanswer.read(answertext.as_latex(plain))
+        mathread.read(answertext.as_latex(plain))
     except (Unreadable, TooHard, Undefined):
         return False
     return True

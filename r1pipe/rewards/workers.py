@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import importlib
 import json
 import os
 import selectors
@@ -41,7 +40,6 @@ Status = Literal["ok", "error", "limit", "timeout", "crash"]
 
 AHEAD = 4  # tasks that wait in a worker's pipe, so that it never waits for this process
 MAX_FAILED_STARTS = 3  # workers in a row that die or hang before they are ready
-GRACE_S = 2.0  # this process kills at the limit; the worker's alarm is for when this process is gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +142,7 @@ class Pool:
 
     def _start(self) -> _Worker:
         code = (
-            f"import sys; sys.path[:] = {sys.path!r}; from r1pipe.rewards.workers import main; "
+            f"import sys; sys.path[:] = {sys.path!r}; from r1pipe.rewards.workerchild import main; "
             f"main({self.target!r}, {json.dumps(self.argument)!r}, {self.memory_mb!r})"
         )
         process = subprocess.Popen(
@@ -289,49 +287,3 @@ def _close_all() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
-
-
-def main(target: str, argument: str, memory_mb: int | None) -> None:
-    """The worker: reads one task a line from stdin, writes one outcome a line, until stdin closes."""
-    out = os.dup(1)
-    os.dup2(2, 1)  # what the target prints must not look like an answer
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    try:
-        _limit_memory(memory_mb)
-        module, _, name = target.partition(":")
-        answer = getattr(importlib.import_module(module), name)(json.loads(argument))
-    except Exception as error:  # noqa: BLE001 (the parent raises it)
-        _send(out, {"fatal": f"{type(error).__name__}: {error}"})
-        return
-    _send(out, {"ready": True})
-    for line in sys.stdin.buffer:
-        message = json.loads(line)
-        signal.setitimer(signal.ITIMER_REAL, message["limit"] + GRACE_S)
-        try:
-            reply = json.dumps({"status": "ok", "value": answer(message["task"])})
-        except (MemoryError, RecursionError) as error:
-            reply = json.dumps({"status": "limit", "detail": type(error).__name__})
-        except Exception as error:  # noqa: BLE001 (the parent shows it)
-            reply = json.dumps({"status": "error", "detail": f"{type(error).__name__}: {error}"[:2000]})
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        _write(out, reply)
-
-
-def _send(out: int, message: dict[str, Any]) -> None:
-    _write(out, json.dumps(message))
-
-
-def _write(out: int, line: str) -> None:
-    data = line.encode() + b"\n"
-    while data:
-        data = data[os.write(out, data) :]
-
-
-def _limit_memory(memory_mb: int | None) -> None:
-    import resource
-
-    if memory_mb is not None:
-        size, hard = memory_mb * 1024 * 1024, resource.getrlimit(resource.RLIMIT_AS)[1]
-        if hard == resource.RLIM_INFINITY or size < hard:
-            resource.setrlimit(resource.RLIMIT_AS, (size, hard))

@@ -18,9 +18,6 @@ from r1pipe.rewards import accuracy, extract, numbers
 from r1pipe.rewards.mathpool import MathPool, shared
 from tests.rewards import cases
 
-# Decided otherwise (the README says why).
-DECIDED = {"acc-no-think-tags": 0.0, "acc-free-constants": 0.0}
-
 
 def scores(pairs: list[tuple[str, str]], kind: str) -> list[float | None]:
     verdicts = accuracy.verify_batch([cases.wrap(a) for _, a in pairs], [{"gold": g, "kind": kind} for g, _ in pairs])
@@ -37,7 +34,7 @@ def shared_verdicts() -> dict[str, tuple[float, accuracy.Verdict]]:
 
 
 def test_shared_cases(shared_verdicts):
-    wrong = {i: v for i, (expect, v) in shared_verdicts.items() if v.score != DECIDED.get(i, expect)}
+    wrong = {i: v for i, (expect, v) in shared_verdicts.items() if v.score != expect}
     assert not wrong
 
 
@@ -95,9 +92,10 @@ def test_whose_fault():
     row = {"gold": "12", "kind": "number"}
     unfinished = accuracy.verify("<think>\nso 12", row)
     assert (unfinished.score, unfinished.status) == (0.0, "unverifiable")
-    assert accuracy.verify("so 12", row).score == 0.0
-    assert accuracy.verify("so 12", row, require_think=False).score == 1.0
-    assert accuracy.verify("<think>so 12", row, require_think=False).score == 0.0
+    assert accuracy.verify("so 12", row).score == 1.0  # a model that does not think in tags
+    assert accuracy.verify("so 12", row, require_think=True).score == 0.0
+    assert accuracy.verify("so 12", row, prefilled=True).score == 0.0
+    assert accuracy.verify("<think>so 12", row).score == 0.0
     assert accuracy.verify("hm</think><answer>12</answer>", row, prefilled=True).score == 1.0
     assert accuracy.verify("<think>12</think><answer>12", row).score == 1.0  # the form is another reward's
     assert accuracy.verify(cases.wrap("apples"), row).status == "unverifiable"
