@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -25,24 +25,50 @@ class Sample:
     `text` is what the model wrote, with a prefilled opening tag put back and special tokens dropped; `tokens`
     counts the new tokens, the end-of-turn token included; `finish` is "stop" (the model ended its turn),
     "length" (cut at `max_tokens` or at the context) or "skipped" (the prompt does not fit, or a server failed on
-    this row: empty text, 0 tokens); `index` is the number of the sample among those of its prompt.
+    this row: empty text, 0 tokens); `index` is the number of the sample among those of its prompt. A skipped one
+    says `why`; `again` is true where another try could succeed.
     """
 
     text: str
     tokens: int
     finish: Finish
     index: int
+    why: str = ""
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """The samples that are wanted of one prompt: one for each of `seeds`. Those at the indices `have` are there
+    already and are not made again. `key` is the caller's name for the prompt."""
+
+    key: str
+    conversation: Conversation
+    seeds: tuple[int, ...]
+    have: frozenset[int] = frozenset()
+
+    @property
+    def missing(self) -> list[int]:
+        return [index for index in range(len(self.seeds)) if index not in self.have]
+
+
+Made = list[tuple[Ask, Sample]]
 
 
 class Sampler(Protocol):
-    """Generates `sampling.n` samples a conversation.
-
-    The result has one list a conversation, in the order given, each with n samples in order of `index`. A prompt
-    that does not fit costs only itself. The same seed gives the same samples on the same machine and engine.
-    """
+    """Samples a policy. A prompt that does not fit, and a request that fails, cost only themselves. A sample depends
+    on its prompt, the settings and its seed alone, on the same machine and engine, up to rounding of the logits."""
 
     name: str
     facts: dict[str, Any]
+
+    def stream(self, groups: Iterable[list[Ask]], sampling: SamplingConfig) -> Iterator[Made]:
+        """The missing samples of every prompt (`sampling.n` is not read), each once, in any order, as they are done.
+
+        The next group is taken when the engine has room for it. A group that comes again with some of its samples
+        there already gives the others exactly as before, where the engine works in batches (transformers).
+        """
+        ...
 
     def generate(
         self,
@@ -51,9 +77,40 @@ class Sampler(Protocol):
         *,
         seed: int,
         on_progress: Progress | None = None,
-    ) -> list[list[Sample]]: ...
+    ) -> list[list[Sample]]:
+        """One list a conversation, in the order given, each with `sampling.n` samples in order of `index`."""
+        ...
 
     def close(self) -> None: ...
+
+
+class Streaming:
+    """`generate`, for a sampler that has `stream`."""
+
+    def stream(self, groups: Iterable[list[Ask]], sampling: SamplingConfig) -> Iterator[Made]:
+        raise NotImplementedError
+
+    def generate(
+        self,
+        conversations: list[Conversation],
+        sampling: SamplingConfig,
+        *,
+        seed: int,
+        on_progress: Progress | None = None,
+    ) -> list[list[Sample]]:
+        """See `Sampler`."""
+        seeds = sample_seeds(conversations, sampling.n, seed)
+        asks = [Ask(str(place), c, tuple(s)) for place, (c, s) in enumerate(zip(conversations, seeds, strict=True))]
+        found: list[dict[int, Sample]] = [{} for _ in asks]
+        done = tokens = 0
+        for made in self.stream([asks], sampling):
+            for ask, sample in made:
+                found[int(ask.key)][sample.index] = sample
+                tokens += sample.tokens
+            done += len(made)
+            if on_progress:
+                on_progress(done, len(asks) * sampling.n, tokens)
+        return [[samples[index] for index in range(sampling.n)] for samples in found]
 
 
 def sample_seeds(conversations: list[Conversation], n: int, seed: int) -> list[list[int]]:
@@ -74,6 +131,7 @@ def sample_seeds(conversations: list[Conversation], n: int, seed: int) -> list[l
     return out
 
 
-def skipped(n: int) -> list[Sample]:
-    """The samples of a prompt that could not be generated."""
-    return [Sample("", 0, "skipped", index) for index in range(n)]
+def too_long(ask: Ask, length: int, context: int) -> Made:
+    """The missing samples of a prompt that leaves no room in the context."""
+    why = f"the prompt has {length} tokens, the context {context}"
+    return [(ask, Sample("", 0, "skipped", index, why)) for index in ask.missing]

@@ -59,7 +59,10 @@ def _build(
     if kind == "scripted":
         from r1pipe.generate.scripted import ScriptedSampler
 
-        return ScriptedSampler(engine.options.get("replies", ["<think>\nI do not know.\n</think>"]))
+        try:
+            return ScriptedSampler(**{"replies": ["<think>\nI do not know.\n</think>"], **engine.options})
+        except TypeError as error:
+            raise UserError(f"engine.options of a scripted engine: {error}", hint="replies, pick, seconds") from None
     if kind == "server":
         from r1pipe.generate.server import ServerSampler
 

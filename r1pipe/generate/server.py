@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import os
+import re
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from itertools import islice
 from typing import Any
 
 from r1pipe.chat import ChatConfig
 from r1pipe.errors import UserError
 from r1pipe.generate import transport
-from r1pipe.generate.base import Conversation, Progress, Sample, sample_seeds
+from r1pipe.generate.base import Ask, Conversation, Made, Sample, Streaming
 from r1pipe.settings import SamplingConfig
 
 ATTEMPTS = 4
 BACKOFF_S = 0.5  # doubled after each attempt
 TIMEOUT_S = 600.0
 MOST_WORKERS = 64
+MOST_SILENT = 32  # requests in a row without any answer: the server is gone
+REFUSALS = (401, 403, 404)  # how it is asked is wrong, whatever is asked
 
 
 class _RowFailed(Exception):
-    """One request failed for good."""
+    """One request failed for good. `status`: the HTTP status of a refusal; None where no answer could be used."""
+
+    def __init__(self, said: str, status: int | None = None) -> None:
+        super().__init__(said)
+        self.status = status
 
 
-class ServerSampler:
+class ServerSampler(Streaming):
     """See `Sampler`. One request a sample. A row that still fails after the retries is "skipped" and counted in
-    `facts["failed"]` with the last reason; where every row fails, a UserError says so.
+    `facts["failed"]` with the last reason; where every row fails, or the server is gone, a UserError says so.
 
-    `options` are added to each request body (`model`: taken from the server's list where it is not given).
+    `options` are added to each request body (`model`: taken from the server's list where it is not given), but for
+    `key_env`: the NAME of the environment variable with the key, which is read for each request and never stored.
     """
 
     name = "server"
@@ -38,6 +49,13 @@ class ServerSampler:
         self.chat = chat
         self.workers = min(workers, MOST_WORKERS)
         self.options = dict(options or {})
+        self._key_env = self.options.pop("key_env", None)
+        if self._key_env is not None and not re.fullmatch(r"[A-Z_][A-Z0-9_]{0,63}", str(self._key_env)):
+            raise UserError(  # without the value: it may be the key
+                "engine.options.key_env: expected the name of an environment variable (capitals, digits, _)",
+                hint="never the key itself: export it under that name",
+            )
+        self._answered = False  # has any request succeeded?
         if "model" not in self.options:
             self.options["model"] = self._first_model()
         self.facts: dict[str, Any] = {
@@ -48,6 +66,17 @@ class ServerSampler:
             "model": self.options["model"],
             "failed": 0,
         }
+
+    def _key(self) -> str | None:
+        if self._key_env is None:
+            return None
+        key = os.environ.get(self._key_env, "").strip()
+        if not key or not (key.isascii() and key.isprintable()):  # http.client would quote a bad one in its error
+            raise UserError(
+                f"engine.options.key_env names {self._key_env}, which is not set to a key in the environment",
+                hint=f"export {self._key_env}=...",
+            )
+        return key
 
     def _first_model(self) -> str:
         try:
@@ -61,12 +90,19 @@ class ServerSampler:
 
     def _request(self, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
         """The JSON answer; retried on connection faults, 429 and 5xx. Raises _RowFailed."""
+        key = self._key()
         try:
             return transport.request(
-                self.base + path, body, timeout_s=TIMEOUT_S, attempts=ATTEMPTS, backoff_s=BACKOFF_S
+                self.base + path,
+                body,
+                timeout_s=TIMEOUT_S,
+                attempts=ATTEMPTS,
+                backoff_s=BACKOFF_S,
+                headers={"Authorization": f"Bearer {key}"} if key else None,
             )
         except transport.RequestFailed as error:
-            raise _RowFailed(str(error)) from error
+            said = str(error).replace(key, "***") if key else str(error)
+            raise _RowFailed(said, error.status) from error
 
     def _one(self, conversation: Conversation, sampling: SamplingConfig, seed: int, index: int) -> Sample:
         body = {
@@ -100,42 +136,59 @@ class ServerSampler:
             return f"{tags.think_open}\n{content.lstrip()}"
         return content
 
-    def generate(
-        self,
-        conversations: list[Conversation],
-        sampling: SamplingConfig,
-        *,
-        seed: int,
-        on_progress: Progress | None = None,
-    ) -> list[list[Sample]]:
-        seeds = sample_seeds(conversations, sampling.n, seed)
-        jobs = [(p, i) for p in range(len(conversations)) for i in range(sampling.n)]
-        result: list[list[Sample]] = [[] for _ in conversations]
-        failed = tokens = 0
+    def stream(self, groups: Iterable[list[Ask]], sampling: SamplingConfig) -> Iterator[Made]:
+        """See `Sampler`."""
+        jobs = ((ask, index) for asks in groups for ask in asks for index in ask.missing)
+        pending: dict[Future[Sample], tuple[Ask, int]] = {}
+        silent = failed = made_in_all = 0
+        pool = ThreadPoolExecutor(max_workers=self.workers)
 
-        def work(job: tuple[int, int]) -> Sample | _RowFailed:
-            try:
-                return self._one(conversations[job[0]], sampling, seeds[job[0]][job[1]], job[1])
-            except _RowFailed as error:
-                return error
+        def submit(most: int) -> None:
+            for ask, index in islice(jobs, most):
+                future = pool.submit(self._one, ask.conversation, sampling, ask.seeds[index], index)
+                pending[future] = (ask, index)
 
-        with ThreadPoolExecutor(max_workers=self.workers) as pool:
-            for done, ((p, i), answer) in enumerate(zip(jobs, pool.map(work, jobs), strict=True), start=1):
-                if isinstance(answer, _RowFailed):
-                    failed += 1
-                    self.facts["last_failure"] = str(answer)
-                    answer = Sample("", 0, "skipped", i)
-                result[p].append(answer)
-                tokens += answer.tokens
-                if on_progress:
-                    on_progress(done, len(jobs), tokens)
-        self.facts["failed"] += failed
-        if jobs and failed == len(jobs):
+        try:
+            submit(2 * self.workers)
+            while pending:
+                done, _ = wait(pending, return_when=FIRST_COMPLETED)
+                made: Made = []
+                for future in done:
+                    ask, index = pending.pop(future)
+                    try:
+                        sample = future.result()
+                        self._answered, silent = True, 0
+                    except _RowFailed as error:
+                        failed += 1
+                        silent = silent + 1 if error.status is None else 0
+                        sample = self._failed(error, index, silent)
+                    made.append((ask, sample))
+                made_in_all += len(made)
+                yield made
+                submit(len(done))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+        if made_in_all and failed == made_in_all and not self._answered:
             raise UserError(
                 f"the server at {self.base} failed on all {failed} requests; the last: {self.facts['last_failure']}",
                 hint="check engine.url and engine.options.model",
             )
-        return result
+
+    def _failed(self, error: _RowFailed, index: int, silent: int) -> Sample:
+        """A request that failed costs its row; one that says that all will fail ends the sampling."""
+        self.facts["failed"] += 1
+        self.facts["last_failure"] = str(error)
+        if error.status in REFUSALS and not self._answered:
+            raise UserError(
+                f"the server at {self.base} refuses: {error}",
+                hint="check engine.url and engine.options: model, key_env (the variable with the key)",
+            )
+        if silent >= MOST_SILENT:
+            raise UserError(
+                f"the server at {self.base} is gone: {silent} requests in a row got no answer ({error})",
+                hint="start it again and run the same command: what is done is kept",
+            )
+        return Sample("", 0, "skipped", index, str(error)[:300], again=error.status is None)
 
     def close(self) -> None:
         return None

