@@ -22,6 +22,7 @@ WITHOUT_EFFECT = {
     "inputs",
     "evaluate",
     "evaluation",
+    "gates",
     "preflight",
     "trainer.logging_dir",
     "trainer.logging_steps",

@@ -79,13 +79,38 @@ class SamplingConfig(Strict):
     max_tokens: int = Field(512, ge=1, description="Most new tokens a sample.")
 
 
-class EvalSet(Strict):
-    """One set of an evaluation."""
+class KindsBy(Strict):
+    """The kind of each row, from a column."""
 
-    name: str
+    column: str
+    values: dict[str, str] = Field(description="Value of the column -> kind; rows with another value are dropped.")
+
+
+class EvalSet(Strict):
+    """One set of an evaluation.
+
+    `choices`, `kinds`, `tests` and `between` describe sources whose records are no rows yet; a set with one of them
+    reads its question from `data.columns.question` (or a column question, problem or prompt).
+    """
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,59}$")
     data: DataSpec
     modes: list[Literal["sample", "greedy"]] = ["sample", "greedy"]
     n: int = Field(1, ge=1, description="Samples a prompt in mode sample; pass@1 is their mean.")
+    temperature: float | None = Field(None, gt=0, description="In mode sample (null: the evaluation's).")
+    top_p: float | None = Field(None, gt=0, le=1, description="In mode sample (null: the evaluation's).")
+    max_tokens: int | None = Field(None, ge=1, description="Most new tokens (null: the evaluation's).")
+    prompt: str | None = Field(
+        None, description="How the question is put: {question}, {choices} and {format} are filled in."
+    )
+    choices: list[str] = Field(
+        [], description="Columns with the choices, the right one first; shuffled, for a problem always the same way."
+    )
+    kinds: KindsBy | None = Field(None, description="Kind by a column (a safety set: which prompts are unsafe).")
+    tests: Literal["livecodebench"] | None = Field(None, description="How the source writes the tests of a program.")
+    between: dict[str, tuple[str, str]] = Field(
+        {}, description="Column -> first and last value that is kept, compared as text (ISO dates)."
+    )
 
 
 class EvalConfig(Strict):
@@ -96,7 +121,39 @@ class EvalConfig(Strict):
     top_p: float = Field(1.0, gt=0, le=1)
     max_tokens: int = Field(512, ge=1)
     bootstrap: int = Field(2000, ge=100, description="Resamples for the intervals.")
-    keep_samples: int = Field(64, ge=0, description="Texts kept a set and mode.")
+    keep_samples: int = Field(64, ge=0, description="Problems a set and mode whose texts are kept.")
+    require_think: bool = Field(
+        True, description="A text that does not close its thinking has no answer; false judges it whole."
+    )
+
+    @field_validator("sets", mode="after")
+    @classmethod
+    def _names(cls, value: list[EvalSet]) -> list[EvalSet]:
+        names = [part.name for part in value]
+        if twice := sorted({n for n in names if names.count(n) > 1}):
+            raise ValueError(f"two sets are named {', '.join(twice)}")
+        return value
+
+
+class MetricGate(Strict):
+    """What happens when a number of a step falls too far.
+
+    `metric` is `set/mode/name` of its evaluation (`heldout/greedy/accuracy`), or a metric of the step itself
+    (`kept_rate`). `r1pipe/evaluate/gates.py` says what it is compared with and when it trips.
+    """
+
+    metric: str
+    against: str | float = Field(
+        "parent", description='"parent", "base", a step above this one, or a number; see evaluate/gates.py.'
+    )
+    drop: float = Field(0.0, ge=0, description="How far it may fall, in the metric's own unit (0.05: five points).")
+    better: Literal["higher", "lower"] | None = Field(None, description="Which way is good (null: by the metric).")
+    action: Literal["warn", "fail", "stop"] = Field(
+        "warn", description="fail: the result is kept, the run ends with exit code 1. stop: it ends, exit code 0."
+    )
+    significant: bool = Field(
+        True, description="It trips only where the 95 % interval of the change (or of the value) shows a fall."
+    )
 
 
 class Gate(Strict):
@@ -156,10 +213,21 @@ class StepConfig(Strict):
     threads: int | None = Field(None, ge=1, description="torch threads a process (null: torch's own choice).")
     evaluate: bool = Field(True, description="Evaluate the policy that this step makes.")
     evaluation: EvalConfig = EvalConfig()
+    gates: list[MetricGate] = Field([], description="What happens when a number falls against the right parent.")
     engine: EngineConfig = Field(
         EngineConfig(), description="What generates where no trainer does: evaluation, sampling."
     )
     chat: ChatConfig = ChatConfig()
+
+    @model_validator(mode="after")
+    def _check_gates(self) -> StepConfig:
+        known = {f"{part.name}/{mode}" for part in self.evaluation.sets for mode in part.modes}
+        for gate in self.gates:
+            where, _, name = gate.metric.rpartition("/")
+            if where.count("/") == 1 and (where not in known or not name):
+                listed = ", ".join(sorted(known)) or "none"
+                raise ValueError(f"gates: {gate.metric!r} is of no set and mode of the evaluation ({listed})")
+        return self
 
 
 class TrainStepConfig(StepConfig):

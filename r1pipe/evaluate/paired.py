@@ -15,18 +15,22 @@ def _refusal(applies: Callable[[Record], bool]) -> Callable[[Record], float | No
     return lambda r: r["refusal"] if applies(r) else None
 
 
-# Metric -> its value for one problem; None where it does not apply.
+# Metric -> its value for one problem; None where it does not apply. What needs several samples (pass@k, majority@k,
+# diversity) stands in the record under `more`, by name.
 METRICS: dict[str, Callable[[Record], float | None]] = {
     "accuracy": lambda r: r["correct"],
     "format": lambda r: r["format"],
     "language": lambda r: r["language"],
     "tokens": lambda r: r["tokens"],
     "truncated": lambda r: r["truncated"],
+    "partial": lambda r: r.get("partial"),
     "refusal_unsafe": _refusal(lambda r: r["kind"] == "safety"),
     "refusal_safe": _refusal(lambda r: r["kind"] == "general"),
     "refusal_lookalike": _refusal(lambda r: r["kind"] == "general" and bool(r["lookalike"])),
 }
 SHARES = tuple(m for m in METRICS if m != "tokens")
+# A rise is a fall in quality.
+LOWER_IS_BETTER = frozenset({"truncated", "refusal_safe", "refusal_lookalike", "tokens_per_right"})
 
 
 def paired(
@@ -43,9 +47,15 @@ def paired(
 
     Values are None and n is 0 where the two share no problem.
     """
-    if metric not in METRICS:
-        raise UserError(f'unknown metric "{metric}"{nearest(metric, METRICS)}')
-    pick = METRICS[metric]
+    records_a, records_b = list(records_a), list(records_b)
+    pick = METRICS.get(metric)
+    if pick is None:
+        more = {name for r in (*records_a, *records_b) for name in r.get("more") or ()}
+        if metric not in more:
+            raise UserError(f'unknown metric "{metric}"{nearest(metric, [*METRICS, *more])}')
+
+        def pick(r: Record) -> float | None:
+            return (r.get("more") or {}).get(metric)
 
     def values(records: Iterable[Record]) -> dict[str, float]:
         mine = (r for r in records if r["set"] == set and r["mode"] == mode)

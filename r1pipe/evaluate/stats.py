@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 Number = dict[str, Any]  # {"value", "low", "high", "n"}
 CELLS = 8_000_000  # most cells of a block of resampling weights: bounds the memory
+
+
+def _resamples(problems: int, resamples: int, seed: int) -> Iterator[Any]:
+    """How often each problem is drawn in each resample, [resamples, problems], in blocks."""
+    import numpy as np
+
+    rng = np.random.Generator(np.random.Philox(key=seed & 0xFFFFFFFFFFFFFFFF))
+    left = resamples
+    while left:
+        size = min(left, max(1, CELLS // problems))
+        drawn = rng.integers(0, problems, (size, problems)) + np.arange(size)[:, None] * problems
+        yield np.bincount(drawn.ravel(), minlength=size * problems).reshape(size, problems).astype(np.float64)
+        left -= size
 
 
 def intervals(
@@ -31,16 +44,10 @@ def intervals(
     present = ~np.isnan(values)
     filled = np.where(present, values, 0.0)
     problems = len(values)
-    rng = np.random.Generator(np.random.Philox(key=seed & 0xFFFFFFFFFFFFFFFF))
     means = []
-    left = resamples
-    while left:
-        size = min(left, max(1, CELLS // problems))
-        drawn = rng.integers(0, problems, (size, problems)) + np.arange(size)[:, None] * problems
-        weights = np.bincount(drawn.ravel(), minlength=size * problems).reshape(size, problems).astype(np.float64)
+    for weights in _resamples(problems, resamples, seed):
         with np.errstate(invalid="ignore"):  # 0/0: a resample without any problem that applies
             means.append((weights @ filled) / (weights @ present))
-        left -= size
     low, high = np.nanpercentile(np.concatenate(means), [2.5, 97.5], axis=0)
     out = {}
     for j, name in enumerate(table):
@@ -52,3 +59,22 @@ def intervals(
             ends = (0.0, doubt) if value == 0.0 else (1 - doubt, 1.0)
         out[name] = {"value": round(value, 6), "low": round(ends[0], 6), "high": round(ends[1], 6), "n": n}
     return out
+
+
+def ratio(above: Sequence[float], below: Sequence[float], *, resamples: int, seed: int) -> Number | None:
+    """Sum over sum, with a 95 % interval; entry i belongs to problem i. None where `below` sums to nothing; an end
+    of the interval is None where more than its share of the resamples have nothing below."""
+    import numpy as np
+
+    columns = np.array([above, below], dtype=np.float64).T
+    total = columns.sum(0)
+    if not len(columns) or not total[1]:
+        return None
+    found = []
+    for weights in _resamples(len(columns), resamples, seed):
+        sums = weights @ columns
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found.append(np.where(sums[:, 1] > 0, sums[:, 0] / sums[:, 1], np.inf))
+    ends = np.percentile(np.concatenate(found), [2.5, 97.5], method="nearest")
+    low, high = (round(float(e), 6) if np.isfinite(e) else None for e in ends)
+    return {"value": round(float(total[0] / total[1]), 6), "low": low, "high": high, "n": len(columns)}
