@@ -48,7 +48,7 @@ def main() -> None:
         print(json.dumps(report, indent=1, ensure_ascii=False))
     else:
         for table in _tables(report):
-            Console(width=max(Console().width, 110)).print(table)
+            Console(width=max(Console().width, 130)).print(table)
     if options.write:
         RESULTS.write_text(_markdown(report), encoding="utf-8")
     if options.differences:
