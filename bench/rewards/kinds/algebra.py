@@ -81,7 +81,7 @@ def several_variables(rng: random.Random) -> Case:
     shape = rng.randrange(4)
     x, y, z = rng.sample(list("abcnpqxyz"), 3)  # no m: 3cm is a length
     if shape == 0:  # a product: the order of its factors is free
-        k, exponents = rng.choice([1, 2, 3, 4, 5, 6, 12]), [rng.randrange(1, 4) for _ in range(3)]
+        k, exponents = rng.choice([1, 2, 3, 4, 5, 6, 12]), [2, rng.randrange(1, 4), rng.randrange(1, 4)]
         front = "" if k == 1 else str(k)
 
         def product(e: list[int], order: list[str]) -> str:
