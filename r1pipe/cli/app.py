@@ -19,6 +19,7 @@ COMMANDS = {
     "preflight": ("r1pipe.cli.preflight", "preflight", "Check the rewards and the data of a profile before training."),
     "config": ("r1pipe.cli.configs", "app", "Profiles: list, show, copy, validate, schema."),
     "chat": ("r1pipe.cli.chat", "chat", "Talk to the model of any step."),
+    "evaluate": ("r1pipe.cli.evaluate", "evaluate", "Measure steps of a run, or any model, on a suite of benchmarks."),
     "table": ("r1pipe.cli.run", "table", "The stage table of a run."),
     "prune": ("r1pipe.cli.prune", "prune", "Free disk; lists first, never touches a sealed result."),
     "doctor": ("r1pipe.cli.doctor", "doctor", "What works on this machine, and what does not."),
