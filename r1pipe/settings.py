@@ -45,18 +45,73 @@ class ModelConfig(Strict):
     options: dict[str, Any] = Field({}, description="Passed to from_pretrained as is (attn_implementation, ...).")
 
 
+class Cleaning(Strict):
+    """What is left out of a source before it is used; all of it is counted. `r1pipe/data/README.md` has the rules."""
+
+    dedup: bool = Field(True, description="Leave out exact duplicates of normalised text.")
+    near_dup: float | None = Field(
+        None, ge=0.5, le=1, description="Leave out questions that share this much of their words with an earlier one."
+    )
+    decontaminate: list[DataSpec] = Field(
+        [], description="Evaluation sets (a source, or a full entry): rows that share an n-gram with one are left out."
+    )
+    ngram: int = Field(10, ge=4, le=50, description="Words of an n-gram for decontaminate.")
+    languages: list[str] | None = Field(None, min_length=1, description="Keep rows of these languages (en, zh, ...).")
+    min_chars: int | None = Field(None, ge=0, description="Least characters of the question.")
+    max_chars: int | None = Field(None, ge=1, description="Most characters of all texts of a row.")
+    pass_rate: tuple[float, float] | None = Field(
+        None, description="Keep rows whose measured pass rate is in this band, ends included: [0.1, 0.9]."
+    )
+    pass_rates: str | None = Field(
+        None, description="File of measured pass rates by row id (null: the rows' own column pass_rate)."
+    )
+
+    @field_validator("decontaminate", mode="before")
+    @classmethod
+    def _sources(cls, value: Any) -> Any:
+        if not isinstance(value, list | tuple):
+            value = [value]
+        return [{"source": v, "split": "test"} if isinstance(v, str) else v for v in value]
+
+    @model_validator(mode="after")
+    def _check(self) -> Cleaning:
+        if self.pass_rate is not None and not 0 <= self.pass_rate[0] <= self.pass_rate[1] <= 1:
+            raise ValueError("pass_rate: expected two shares that rise, such as [0.1, 0.9]")
+        if self.pass_rates is not None and self.pass_rate is None:
+            raise ValueError("pass_rates has no use without pass_rate, the band to keep")
+        return self
+
+
 class DataSpec(Strict):
     """Where rows come from."""
 
-    source: str = Field(description='"generated:arithmetic", a .jsonl/.json/.csv/.parquet file, or a hub dataset id.')
+    source: str = Field(
+        description="A .jsonl/.json/.csv/.parquet file or a folder of them, a folder of `data prepare`, a hub dataset "
+        'id, "generated:arithmetic", or "reasoning-gym:TASK".'
+    )
     split: str = Field("train", description="Split of the source.")
     rows: int | None = Field(
         None, ge=1, description="How many rows to take (null: all; generated sets need a number)."
     )
+    weight: float | None = Field(
+        None,
+        gt=0,
+        allow_inf_nan=False,
+        description="Share of this source in the list that it is in (all or none have one): as many rows as the "
+        "weights allow without taking one twice, mixed by the seed.",
+    )
     revision: str | None = Field(None, description="Commit of a hub dataset.")
     kind: str | None = Field(None, description="Kind given to rows that carry none (number, math, general, safety).")
-    columns: dict[str, str] = Field({}, description="Row field -> column of the source (messages, prompt, gold, ...).")
-    args: dict[str, Any] = Field({}, description="Arguments of a generated set (levels, languages, noise).")
+    columns: dict[str, str] = Field(
+        {}, description="Row field -> column of the source (messages, prompt, gold, ...); a.b looks into objects."
+    )
+    args: dict[str, Any] = Field(
+        {}, description="Arguments of a generated set (levels, languages, noise), a gym task (level, ...), the hub."
+    )
+    clean: Cleaning | None = Field(None, description="What is left out (null: nothing; {}: exact duplicates).")
+
+
+Cleaning.model_rebuild()
 
 
 class EngineConfig(Strict):

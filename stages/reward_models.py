@@ -84,7 +84,7 @@ def check(ctx: StageContext, config: Config) -> dict[str, Any]:
 
 
 def run(ctx: StageContext, config: Config) -> dict[str, Any]:
-    from r1pipe.data.load import load
+    from r1pipe.data.load import load_all
     from r1pipe.data.rows import What
     from r1pipe.training import reward_model
 
@@ -96,8 +96,8 @@ def run(ctx: StageContext, config: Config) -> dict[str, Any]:
     for name, what, train in jobs:
         section: Section = getattr(config, name)
         ctx.phase(f"{name}: data")
-        rows = [row for spec in section.data for row in load(spec, what, seed=ctx.seed, ctx=ctx)]
-        heldout = [row for spec in section.heldout for row in load(spec, what, seed=ctx.seed, ctx=ctx)]
+        rows = load_all(section.data, what, seed=ctx.seed, ctx=ctx)
+        heldout = load_all(section.heldout, what, seed=ctx.seed, ctx=ctx)
         _check_disjoint(name, rows, heldout)
         inner = dataclasses.replace(ctx, work=ctx.work / name)  # checkpoints of its own; the same counts and facts
         found = train(

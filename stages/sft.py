@@ -61,12 +61,10 @@ def check(ctx: StageContext, config: Config) -> dict[str, Any]:
 
 
 def run(ctx: StageContext, config: Config) -> dict[str, Any]:
-    from r1pipe.data.load import load, read_rows
+    from r1pipe.data.load import load_all, read_rows
 
     ctx.phase("data")
-    rows = []
-    for spec in config.data:
-        rows += load(spec, "traces", seed=ctx.seed, ctx=ctx, tags=config.chat.tags)
+    rows = load_all(config.data, "traces", seed=ctx.seed, ctx=ctx, tags=config.chat.tags)
     if "samples" in ctx.inputs:
         sampled = read_rows(ctx.inputs["samples"].path / "data.jsonl")
         ctx.fact("rows_from_samples", len(sampled))

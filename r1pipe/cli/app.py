@@ -17,6 +17,7 @@ COMMANDS = {
     "verify": ("r1pipe.cli.verify", "verify", "Digest every artifact of a run again; check the chain of manifests."),
     "score": ("r1pipe.cli.score", "score", "A verdict on each row of a file, with the rewards of training."),
     "preflight": ("r1pipe.cli.preflight", "preflight", "Check the rewards and the data of a profile before training."),
+    "data": ("r1pipe.cli.data", "app", "Datasets: inspect what is there, prepare a clean copy with its manifest."),
     "config": ("r1pipe.cli.configs", "app", "Profiles: list, show, copy, validate, schema."),
     "chat": ("r1pipe.cli.chat", "chat", "Talk to the model of any step."),
     "evaluate": ("r1pipe.cli.evaluate", "evaluate", "Measure steps of a run, or any model, on a suite of benchmarks."),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from r1pipe.data.values import Record
 from r1pipe.errors import UserError, nearest
 from r1pipe.settings import DataSpec
 
@@ -22,14 +22,16 @@ def pinned(spec: DataSpec) -> str:
     return f"{spec.source}@{spec.revision}"
 
 
-def read(spec: DataSpec) -> Iterator[dict[str, Any]]:
+def read(spec: DataSpec) -> Iterator[Record]:
     """The rows of a hub dataset. Raises UserError offline, for an unknown id, revision, split or configuration."""
     where = pinned(spec)
     for key in spec.args:
         if key not in ARGS:
             raise UserError(f'data.args of {where} has "{key}"{nearest(key, ARGS)}', hint=f"known: {', '.join(ARGS)}")
     import datasets
+    from huggingface_hub.utils import logging
 
+    logging.set_verbosity_error()  # a retry is no news; what comes of it is
     try:
         found = datasets.load_dataset(spec.source, split=spec.split, revision=spec.revision, **spec.args)
     except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:  # OSError: no network, no such id

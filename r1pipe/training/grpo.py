@@ -50,10 +50,10 @@ def check(ctx: StageContext, config: GRPOStep) -> dict[str, Any]:
 
 def prompts(ctx: StageContext, config: GRPOStep, specs: list[DataSpec]) -> list[Row]:
     """The prompts of `specs` that leave room for a completion."""
-    from r1pipe.data.load import load
+    from r1pipe.data.load import load_all
 
     ctx.phase("data")
-    found = [row for spec in specs for row in load(spec, "prompts", seed=ctx.seed, ctx=ctx)]
+    found = load_all(specs, "prompts", seed=ctx.seed, ctx=ctx)
     source = ctx.inputs["model"].path
     new_tokens = config.trainer.get("max_completion_length") or default("GRPOConfig", "max_completion_length")
     return rows.fit_prompts(found, models.load_tokenizer(source), config.chat, source, new_tokens, ctx)
