@@ -22,6 +22,7 @@ import functools
 import importlib
 import importlib.metadata
 import os
+import sys
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -133,6 +134,21 @@ def load(name: str) -> types.ModuleType:
         ) from error
     _check_origin(name, points[name], module)
     return _complete(name, module)
+
+
+def allow_code(folder: Path) -> None:
+    """The user said --allow-code: profiles may name code, and `folder` (where the command was given) is searched for
+    it, after what is installed. Children are told through the environment."""
+    os.environ["R1PIPE_ALLOW_CODE"] = "1"
+    os.environ["R1PIPE_CODE_PATH"] = str(folder)
+    search_code()
+
+
+def search_code() -> None:
+    """Lets the code that a profile names be found, where the user allowed it."""
+    folder = os.environ.get("R1PIPE_CODE_PATH")
+    if code_allowed() and folder and folder not in sys.path:
+        sys.path.append(folder)
 
 
 def code_allowed() -> bool:

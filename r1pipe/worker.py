@@ -18,8 +18,9 @@ _BEGAN = time.monotonic()
 
 
 def main(argv: list[str]) -> int:
-    from r1pipe import process
+    from r1pipe import process, stage
 
+    stage.search_code()
     runner = int(os.environ.get("R1PIPE_RUNNER_PID", "0"))
     if runner:
         process.die_with(runner)

@@ -27,5 +27,8 @@ DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Check everything and build every real config object; train nothing.")
 ]
 AllowCode = Annotated[
-    bool, typer.Option("--allow-code", help="Let the profile import code (stage: module:NAME, trust_remote_code).")
+    bool,
+    typer.Option(
+        "--allow-code", help="Let the profile name code: module:NAME as a stage or reward, trust_remote_code."
+    ),
 ]

@@ -118,12 +118,10 @@ def table(
 
 
 def _load(profile: str, overrides: list[str] | None, allow_code: bool) -> Profile:
-    import os
-
-    from r1pipe import config
+    from r1pipe import config, stage
 
     if allow_code:
-        os.environ["R1PIPE_ALLOW_CODE"] = "1"  # children read it too
+        stage.allow_code(Path.cwd())
     return config.load(profile, overrides or ())
 
 
@@ -171,8 +169,11 @@ def _report(profile: Profile, store: Store, outcome: Outcome, json: bool) -> Non
     from r1pipe.cli import tables, terminal
 
     console = terminal.console()
+    if outcome.stopped and not json:
+        console.print(f"stopped {terminal.safe(outcome.stopped)}", highlight=False, soft_wrap=True)
     if not json and not outcome.ran:
-        console.print(f"{store.root}: everything is up to date ({len(outcome.manifests)} steps).", highlight=False)
+        done = f"({len(outcome.manifests)} steps)"
+        console.print(f"{store.root}: everything {"so far " if outcome.stopped else ""}is up to date {done}.", highlight=False)
         return
     rows = tables.stage_rows(outcome.manifests, store.root)
     if json:
@@ -181,6 +182,7 @@ def _report(profile: Profile, store: Store, outcome: Outcome, json: bool) -> Non
                 "run": store.run,
                 "folder": str(store.root),
                 "ran": outcome.ran,
+                "stopped": outcome.stopped,
                 "steps": {
                     s: {"folder": next(iter(m.outputs.values())).producer, "fingerprint": m.fingerprint,
                         "outputs": {n: a.digest for n, a in m.outputs.items()}}

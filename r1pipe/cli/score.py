@@ -42,14 +42,13 @@ def score(
 ) -> int:
     """Score the rows of a file: {completion|text, gold|answer, kind?, target?}, flat or under "input"."""
     import json as js
-    import os
 
+    from r1pipe import stage
     from r1pipe.data import files
     from r1pipe.rewards import registry, scorefile
 
     if allow_code:
-        os.environ["R1PIPE_ALLOW_CODE"] = "1"
-        sys.path.insert(0, os.getcwd())
+        stage.allow_code(Path.cwd())
     if list_:
         return _list()
     if file is None:

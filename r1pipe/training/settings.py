@@ -48,7 +48,7 @@ def needs_model(parts: dict[str, RewardPart]) -> list[str]:
     """The rewards that are reward models."""
     from r1pipe.rewards import registry
 
-    return [name for name in parts if registry.entry(name).model]
+    return [name for name, part in parts.items() if registry.of(name, part).model]
 
 
 class Preflight(Strict):
