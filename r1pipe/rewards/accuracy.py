@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from pydantic import Field
 
@@ -51,6 +52,8 @@ class Accuracy:
             if isinstance(first, Verdict):
                 verdicts.append(first)
             else:
+                if not asked:
+                    mathpool.shared().start()  # while the other rows are read
                 asked.append((index, first))
                 verdicts.append(None)
         if asked:
@@ -62,6 +65,14 @@ class Accuracy:
             for (index, _), outcome in zip(asked, outcomes, strict=True):
                 verdicts[index] = _verdict(outcome)
         return [v if v is not None else Verdict(None, "error", "no verdict") for v in verdicts]
+
+    def facts(self) -> dict[str, Any]:
+        """How many pairs were left to computer algebra."""
+        return {"computer_algebra": mathpool.shared().asked}
+
+    def close(self) -> None:
+        """Ends the worker processes (a later batch starts new ones)."""
+        mathpool.shared().close()
 
     def _first(self, completion: str, row: Row) -> Verdict | mathpool.Pair:
         """The verdict, where our own code can say; else the pair to compare."""
@@ -81,6 +92,8 @@ class Accuracy:
         if region is None:
             return NO_THINKING_END
         if len(region) > MAX_ANSWER:
+            if len(gold) > MAX_ANSWER // 2 and gold == rules.bare(extract.boxed_answer(region) or region):
+                return _RIGHT
             return Verdict(0.0, "unverifiable", f"the answer is longer than {MAX_ANSWER} characters")
         return _decide(gold, region, number)
 
@@ -89,36 +102,38 @@ def _decide(gold: str, region: str, number: bool) -> Verdict | mathpool.Pair:
     boxed = extract.boxed_answer(region)
     if boxed == "":
         return Verdict(0.0, "unverifiable", "an open, empty or denied box")
-    if boxed is not None:
-        verdict = _compare(gold, [boxed], number)
-        if verdict is not _UNREADABLE:
-            return verdict
-        region = clean(boxed)  # a sentence in a box
-    candidates = extract.plain_candidates(region)
+    sentence = clean(region if boxed is None else boxed)  # `\\text{The answer is } 7`
+    stated = extract.plain_candidates(region) if boxed is None else [boxed]
     if rules.is_words(gold) or rules.is_choice(gold):  # `No, it is not.`, `Option D is correct.`
-        candidates.append(region)
-    if not candidates:
-        return Verdict(0.0, "unverifiable", "no answer")
-    verdict = _compare(gold, candidates, number)
-    if verdict is _UNREADABLE and (found := _only(gold, clean(candidates[0]))):
+        return _compare(gold, [*stated, *extract.plain_candidates(sentence), sentence], number, words=True)
+    verdict = _compare(gold, stated, number)
+    if verdict is _UNREADABLE:
+        stated = extract.plain_candidates(sentence)
+        verdict = _compare(gold, stated, number)
+    if verdict is _UNREADABLE and stated and (found := _only(gold, stated[0])):
         return _RIGHT if rules.decide(gold, found) == "equal" else _WRONG
     return verdict
 
 
-def _compare(gold: str, candidates: list[str], number: bool) -> Verdict | mathpool.Pair:
-    """The first reading of the answer that means something decides."""
-    words = rules.is_words(gold)
+def _compare(gold: str, candidates: list[str], number: bool, *, words: bool = False) -> Verdict | mathpool.Pair:
+    """The first reading of the answer that means something decides; where words are expected, the first that has
+    them."""
+    verdict = _UNREADABLE
     for candidate in candidates:
         judgement = rules.decide(gold, candidate)
         if judgement == "equal":
             return _RIGHT
-        if judgement == "different" and not words:
-            return _WRONG
         if judgement == "hard":
             return Verdict(0.0, "unverifiable", "too large, too deep or too long")
+        if judgement == "gold":
+            return Verdict(None, "error", "the gold answer is too deep or too long")
         if judgement == "ask" and not number:
             return gold, rules.bare(candidate)
-    return _WRONG if words else _UNREADABLE
+        if judgement == "different":
+            verdict = _WRONG
+            if not words:
+                break
+    return verdict
 
 
 def _only(gold: str, sentence: str) -> str | None:

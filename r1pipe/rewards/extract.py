@@ -14,6 +14,8 @@ from typing import Literal
 from r1pipe.chat import Tags
 from r1pipe.rewards import mathtext
 
+MAX_NESTED = 10  # boxes around a box
+
 _BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*\{")
 _BETWEEN = re.compile(r"(?:[\s,;$]|\\[,;!]|\band\b|\bor\b|\\text\s*\{\s*(?:and|or)\s*\}|或|和|与|、|，)*")
 # `Final Answer: **73**`, `答案是 42。`, `#### 72`
@@ -34,16 +36,19 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _TAIL = re.compile(
-    r"(?:[,;]|[.。!！](?=\s|$)|\s-)\s*(?=[A-Za-z\u4e00-\u9fff]{2,}\s|$)"
-    r"|\s+(?:because|since|which|as|so|where|when|by|in total|altogether)\b",
+    r"(?:[,;]|[.。!！](?=\s|$)|\s-)\s*(?=[A-Za-z\u4e00-\u9fff]{2,}\s|$)|\s*\((?=[A-Za-z]{2}|[a-z]\.)"
+    r"|\s+(?:because|since|which|as|so|where|when|by|in total|altogether|rather than|instead of|(?:and |but )?not)\b",
     re.IGNORECASE,
 )
 _FORMULA = re.compile(
     r"\$\$(.{1,1000}?)\$\$|\\\[(.{1,1000}?)\\\]|\\\((.{1,1000}?)\\\)|(?<![\\$])\$([^$\n]{1,1000}?)(?<!\\)\$(?![\d$])",
     re.DOTALL,
 )
+_MARKUP = re.compile(r"`|</?(?:b|i|u|p|em|br|div|span|code|strong) ?/?>")
 _FALSE = re.compile(r"(?:too\b|wrong|incorrect|false|impossible|错|不对|不正确)", re.IGNORECASE)
-_BULLET = re.compile(r"^\s*(?:#{1,6}(?!#)\s*(?=[^\d\s#])|>\s+|[*-]\s+(?=[A-Za-z\u4e00-\u9fff]{2}))")
+_BULLET = re.compile(
+    r"^\s*(?:#{1,6}(?!#)\s*(?=[^\d\s#])|>\s+(?=[A-Za-z\u4e00-\u9fff]{2})|[*-]\s+(?=[A-Za-z\u4e00-\u9fff]{2}))"
+)
 _NEGATION = re.compile(r"\bnot\b|\bcannot\b|n['’]t\b|\bnever\b|不是|不等于|并非|≠|\\neq?\b", re.IGNORECASE)
 
 _FENCE = re.compile(r"[ \t]{0,8}(`{3,}|~{3,})[ \t]*([^`\s]*)[^`]*")
@@ -111,16 +116,19 @@ def boxes(text: str) -> list[tuple[int, int, str]] | None:
     return found
 
 
+_BRACE = re.compile(r"\\[{}\\]|[{}]")
+
+
 def _closing(text: str, start: int) -> int | None:
     """Index after the brace that closes the group opened just before `start`."""
     depth = 1
-    for match in re.finditer(r"\\[{}\\]|[{}]", text[start:]):
+    for match in _BRACE.finditer(text, start):
         if match[0] == "{":
             depth += 1
         elif match[0] == "}":
             depth -= 1
             if depth == 0:
-                return start + match.end()
+                return match.end()
     return None
 
 
@@ -148,8 +156,11 @@ def last_boxed(text: str) -> str | None:
 def unbox(content: str) -> str:
     """`\\boxed{7}` -> `7`, where the box is all that there is."""
     content = content.strip()
-    while (inner := boxes(content)) and len(inner) == 1 and inner[0][:2] == (0, len(content)):
-        content = inner[0][2].strip()
+    for _ in range(MAX_NESTED):
+        match = _BOX.match(content)
+        if not match or _closing(content, match.end()) != len(content):
+            break
+        content = content[match.end() : -1].strip()
     return content
 
 
@@ -176,13 +187,14 @@ def plain_candidates(text: str) -> list[str]:
     """What an unboxed text states as its answer: readings of one claim, best first. The claim is what follows the last
     cue ("answer is", "####"), else the last verb of the last line, else the last line. Empty where it is denied."""
     text = re.sub(r"[ \t\r]+", " ", mathtext.spell(text))  # the patterns are slow on runs of spaces
-    text = re.sub(r"\*\*(.+?)\*\*|__(.+?)__", lambda m: m[1] or m[2], text, flags=re.DOTALL).replace("`", "").strip()
+    text = _MARKUP.sub("", text)
+    text = re.sub(r"\*\*(.+?)\*\*|__(.+?)__|==(.+?)==", lambda m: m[1] or m[2] or m[3], text, flags=re.DOTALL)
     text = re.sub(r"\\\[.{1,1000}?\\\]|\$\$.{1,1000}?\$\$", lambda m: m[0].replace("\n", " "), text, flags=re.DOTALL)
     lines = [_BULLET.sub("", line).strip() for line in text.splitlines() if line.strip(" #*>-`")]
     if not lines:
         return []
     if len(lines) == 1 and not _sentence(lines[0]):
-        return [lines[0]]
+        return [strip_end(lines[0], ".。;；,，") or lines[0]]
     claim = _claim("\n".join(lines), lines[-1])
     if claim is None:
         return []
@@ -198,7 +210,7 @@ def _claim(text: str, last: str) -> str | None:
             ):
                 continue
             before = where[max(0, match.start() - 30) : match.start()]
-            if denial := _NEGATION.match(tail):
+            if denial := re.match(rf"[$ \\\\(\\[]*(?:{_NEGATION.pattern})", tail, re.IGNORECASE):
                 rest = re.split(
                     r"\b(?:but|rather|instead)\b[\s,:]*(?:is\b|it is\b)?", tail[denial.end() :], maxsplit=1
                 )
@@ -215,7 +227,7 @@ def _within_formula(text: str, at: int) -> bool:
 
 def _readings(claim: str) -> list[str]:
     """The claim, its one formula, and the claim up to where it goes on in words."""
-    if _DENIED.search(claim):
+    if _DENIED.match(claim.lstrip("$\\( ")) or claim.endswith("?"):
         return []
     short = _TAIL.split(claim, maxsplit=1)[0]
     if _HEDGE.search(claim, len(short)):
@@ -228,8 +240,10 @@ _HEDGE = re.compile(
     r"\b(?:or|maybe|perhaps|could|might|possibly|alternatively|also|either)\b|或|也可能", re.IGNORECASE
 )
 _DENIED = re.compile(
-    r"\b(?:is|was|are)\s+(?:not|wrong|incorrect|false)\b|\b(?:isn|wasn|aren)'t\b"
-    r"|\b(?:more|less|greater|fewer) than\b|\bat (?:least|most)\b|\bbetween\b",
+    r".*\b(?:is|was|are)\s+(?:not|wrong|incorrect|false)\b|.*\b(?:isn|wasn|aren)'t\b"
+    r"|(?:more|less|greater|fewer|smaller|larger|bigger|other|rather) than\b|at (?:least|most)\b|between\b|except\b"
+    r"|.*\b(?:or|and) (?:more|less|fewer|greater|smaller|higher|lower|above|below|up)\b"
+    r"|(?:anything|everything|nothing|all) but\b|instead of\b|far from\b|not\b",
     re.IGNORECASE,
 )
 
@@ -239,9 +253,13 @@ def _sentence(text: str) -> bool:
     if "####" in text:
         return True
     bare = re.sub(r"\\[A-Za-z]+\s*\{[^{}]*\}|\\[A-Za-z]+|\b(?:and|or)\b", " ", text)
-    return bool(re.search(r"[A-Za-z]{3,}|[A-Za-z]{2,}\s|\b[A-Z]?[a-z]+'[a-z]+ |[\u3400-\u9fff]", bare))
+    return bool(re.search(r"[A-Za-z]{3,}|[A-Za-z]{2,}[,:;]?\s|\b[A-Z]?[a-z]+'[a-z]+ |[\u3400-\u9fff]", bare))
 
 
-def strip_end(text: str) -> str:
-    """Without the punctuation that ends a sentence."""
-    return text.strip().rstrip(".。!！;；,，").strip()
+def strip_end(text: str, marks: str = ".。!！;；,，") -> str:
+    """Without the punctuation that ends a sentence, and without quotation marks and emphasis around."""
+    text = text.strip()
+    text = text if text.endswith("..") else text.rstrip(marks).strip()
+    while len(text) > 2 and text[0] == text[-1] and text[0] in "*_'\"" and text[0] not in text[1:-1]:
+        text = text[1:-1].strip()
+    return text

@@ -110,15 +110,20 @@ def _unnamed(gold: Answer, answer: Answer) -> bool:
 
 
 def _system(system: System, other: Answer) -> bool:
-    """`x = 1, y = 2` is the point (1, 2): in the order of the letters, other names as written."""
+    """`x = 1, y = 2` is the point (1, 2): in the order of the letters, other names as written. `x_1 = 2, x_2 = 3` are
+    solutions in no order."""
+    if isinstance(other, Named):
+        return _system(system, other.value)
     if isinstance(other, Items) and len(other.items) == 1:
         return _system(system, other.items[0])
-    if not isinstance(other, Items) or len(other.items) != len(system.values) or other.kind == "set":
+    if not isinstance(other, Items) or len(other.items) != len(system.values):
         return False
     values = system.values
+    if other.kind in ("list", "set") and len({name.partition("_")[0] for name, _ in values}) == 1:
+        return _unordered([v for _, v in values], other.items)
     if all(len(name) == 1 for name, _ in values):
         values = tuple(sorted(values, key=lambda pair: pair[0]))
-    return all(equal(v, i) for (_, v), i in zip(values, other.items, strict=True))
+    return other.kind != "set" and all(equal(v, i) for (_, v), i in zip(values, other.items, strict=True))
 
 
 def _sets(gold: Answer, answer: Answer) -> bool:

@@ -34,6 +34,7 @@ class MathPool:
 
     workers: int = 2
     pool: Pool = field(init=False)
+    asked: int = 0  # pairs that a worker was given
     _cache: OrderedDict[Pair, Outcome] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -51,10 +52,15 @@ class MathPool:
         replies = self.pool.run(todo, limit_s=limit_s, batch_limit_s=batch_limit_s)
         found |= {pair: _outcome(reply) for pair, reply in zip(todo, replies, strict=True)}
         with self._lock:
+            self.asked += len(todo)
             self._cache |= {p: found[p] for p in todo if found[p].result not in ("timeout", "crash")}
             while len(self._cache) > CACHE:
                 self._cache.popitem(last=False)
         return [found[p] for p in pairs]
+
+    def start(self) -> None:
+        """Starts the workers and does not wait for them."""
+        self.pool.start()
 
     def close(self) -> None:
         """Ends the workers; the next check starts fresh ones."""

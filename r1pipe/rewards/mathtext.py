@@ -12,7 +12,7 @@ _SYMBOLS = {
     "±": r"\pm ", "∓": r"\mp ", "∅": r"\emptyset ", "⌀": r"\emptyset ", "Ø": r"\emptyset ", "∈": r"\in ",
     "ℝ": r"\mathbb{R}", "ℤ": r"\mathbb{Z}", "ℕ": r"\mathbb{N}", "ℚ": r"\mathbb{Q}", "ℂ": r"\mathbb{C}",
     "⟨": r"\langle ", "⟩": r"\rangle ", "〈": r"\langle ", "〉": r"\rangle ", "⌊": r"\lfloor ", "⌋": r"\rfloor ",
-    "⌈": r"\lceil ", "⌉": r"\rceil ", "∠": r"\angle ", "△": r"\triangle ", "°": "°", "º": "°", "˚": "°", "℃": "°C",
+    "⌈": r"\lceil ", "⌉": r"\rceil ", "∠": r"\angle ", "∴": "", "△": r"\triangle ", "º": "°", "˚": "°", "℃": "°C",
     "℉": "°F", "′": "'", "’": "'", "‘": "'", "“": '"', "”": '"', "…": r"\ldots ", "⋯": r"\cdots ", "∣": "|",
     "、": ", ", "。": ".", "【": "[", "】": "]", "「": '"', "」": '"', "∶": ":", "∛": r"\cbrt ", "∜": r"\qdrt ",
     "α": r"\alpha ", "β": r"\beta ", "γ": r"\gamma ", "δ": r"\delta ", "ε": r"\epsilon ", "θ": r"\theta ",
@@ -44,7 +44,7 @@ def spell(text: str) -> str:
     if text.isascii():
         return text
     text = re.sub(
-        f"([{_RAISED[:10]}]+)[{_SLASHES}/]([{_LOWERED[:10]}]+)",
+        f"(?<![{_RAISED}])([{_RAISED[:10]}]{{1,9}})[{_SLASHES}/]([{_LOWERED[:10]}]{{1,9}})",
         lambda m: rf"\frac{{{m[1].translate(_RAISE)}}}{{{m[2].translate(_LOWER)}}}",
         text,
     )

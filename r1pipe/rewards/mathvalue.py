@@ -61,6 +61,8 @@ def name_of(tokens: Sequence[Token]) -> str | None:
         return " ".join(texts)
     if len(texts) > 2 and texts[0] == texts[-1] == "|" and all(k == "name" for k in kinds[1:-1]):  # |S|, |AB|
         return "".join(texts)
+    if texts[:3] == ["frac", "{", "d"] and texts[4:7] == ["}", "{", "d"] and texts[8:] == ["}"]:  # dy/dx
+        return "".join(texts[2:])
     if kinds[0] == "fn" and len(tokens) < 4 and all(k == "name" for k in kinds[1:]):
         return " ".join(texts)
     if kinds[0] != "name" or texts[0] in ("e", "i"):

@@ -25,7 +25,7 @@ OPERATORS = {  # LaTeX command -> operator
 IGNORED = _set(
     "left right big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr middle displaystyle textstyle "
     "scriptstyle limits nolimits rm bf it quad qquad thinspace enspace hfill mathrm mathbf mathit mathsf text "
-    "boldsymbol , ; : ! > [ ] ( )"
+    "boldsymbol underline bm pmb large Large huge ensuremath textnormal textsf therefore , ; : ! > [ ] ( )"
 )
 COMMANDS = _set(
     "frac dfrac tfrac cfrac sqrt cbrt qdrt binom dbinom tbinom choose over infty pi sum prod lfloor rfloor lceil "

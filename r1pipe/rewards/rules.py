@@ -13,10 +13,14 @@ from r1pipe.rewards.mathclean import clean, undelimit
 from r1pipe.rewards.mathexact import Undefined
 from r1pipe.rewards.mathlex import TooHard, Unreadable
 
-# unreadable: the answer is no mathematics; hard: out of bounds; ask: computer algebra has to say
-Judgement = Literal["equal", "different", "unreadable", "hard", "ask"]
+# unreadable: the answer is no mathematics; hard: out of bounds; gold: the gold answer is; ask: computer algebra has to
+# say
+Judgement = Literal["equal", "different", "unreadable", "hard", "gold", "ask"]
+
+MAX_ASKED = 400  # characters that computer algebra is given
 
 NO_GOLD = frozenset({"", "proof", "notfound", "not found", "none", "null", "nan", "n/a", "?", "unknown"})
+_COLOUR = re.compile(r"\\(?:text)?color\s*(?:\[\w*\])?\s*\{[^{}]*\}")
 
 
 def gold_text(gold: str) -> str:
@@ -27,7 +31,10 @@ def gold_text(gold: str) -> str:
 
 def bare(answer: str) -> str:
     """An answer without box and maths delimiters."""
-    text = undelimit(unbox(answer).strip())
+    text = _COLOUR.sub("", unbox(answer)) if "color" in answer else unbox(answer)
+    text = undelimit(text.strip())
+    while text.startswith("{") and text.endswith("}") and not re.search(r"[{},]|\\(?:choose|over)\b", text[1:-1]):
+        text = text[1:-1].strip()
     return text if text.count("$") < 2 or "\\$" in text else text.replace("$", "").strip()
 
 
@@ -71,9 +78,9 @@ def _mathematics(gold: str, answer: str) -> Judgement:
     try:
         expected = mathread.read(gold)
     except (Unreadable, Undefined):
-        return _as("equal", _tokens(gold) == _tokens(answer)) if _has_words(gold) else "ask"
+        return _as("equal", _tokens(gold) == _tokens(answer)) if _has_words(gold) else _ask(answer)
     except TooHard:
-        return "hard"
+        return "gold"
     try:
         found = mathread.read(answer)
     except Unreadable:  # an integral or a limit in place of its value is no answer: it repeats the question
@@ -85,11 +92,17 @@ def _mathematics(gold: str, answer: str) -> Judgement:
     try:
         return _as("equal", mathcompare.equal(expected, found))
     except Unreadable:
-        return "ask"
+        return _ask(answer)
     except TooHard:
         return "hard"
     except Undefined:
         return "different"
+
+
+def _ask(answer: str) -> Judgement:
+    """Computer algebra may take any time: it is asked only about what is short, flat and of small numbers."""
+    large = re.search(r"\d{9}|\^[^^]{0,9}\^|\*\*.*\*\*|!.*!|[{(\[]{6}", answer)
+    return "hard" if large or len(answer) > MAX_ASKED else "ask"
 
 
 def _has_words(text: str) -> bool:
