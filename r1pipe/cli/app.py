@@ -13,6 +13,7 @@ import sys
 COMMANDS = {
     "pipeline": ("r1pipe.cli.run", "pipeline", "Run a whole pipeline: resumes, skips what is done, says why."),
     "run-stage": ("r1pipe.cli.run", "run_stage", "Run one step; its inputs come from manifests."),
+    "plan": ("r1pipe.cli.plan", "plan", "Before a run: steps with reasons, memory, time, disk, money; what fits."),
     "status": ("r1pipe.cli.status", "status", "Each step: done, stale (and why), failed, never run."),
     "verify": ("r1pipe.cli.verify", "verify", "Digest every artifact of a run again; check the chain of manifests."),
     "score": ("r1pipe.cli.score", "score", "A verdict on each row of a file, with the rewards of training."),
@@ -22,6 +23,8 @@ COMMANDS = {
     "chat": ("r1pipe.cli.chat", "chat", "Talk to the model of any step."),
     "evaluate": ("r1pipe.cli.evaluate", "evaluate", "Measure steps of a run, or any model, on a suite of benchmarks."),
     "table": ("r1pipe.cli.run", "table", "The stage table of a run."),
+    "export": ("r1pipe.cli.export", "export", "A run's model as a folder with a model card, or as GGUF; --push."),
+    "serve": ("r1pipe.cli.serve", "serve", "The vllm serve line of a run's model, or run it."),
     "prune": ("r1pipe.cli.prune", "prune", "Free disk; lists first, never touches a sealed result."),
     "doctor": ("r1pipe.cli.doctor", "doctor", "What works on this machine, and what does not."),
 }
