@@ -19,6 +19,7 @@ from r1pipe import manifest as mf
 from r1pipe import stage as stages
 from r1pipe.config import Profile
 from r1pipe.errors import StepFailed, UserError
+from r1pipe.evaluate import gates
 from r1pipe.launch import Child, Tail, dead_rank, last_line
 from r1pipe.plan import Action, Decision, Options, Planner
 from r1pipe.resources import configs_dir
@@ -44,6 +45,7 @@ class Outcome:
 
     manifests: dict[str, mf.Manifest] = field(default_factory=dict)
     ran: list[str] = field(default_factory=list)
+    stopped: str | None = None  # what a gate with `action: stop` said
     seconds: float = 0.0
     work_seconds: float = 0.0  # inside stages and evaluations
 
@@ -72,6 +74,7 @@ class Runner:
         with process.run_lock(self.store.lock, f"run {self.store.root}"):
             planner = Planner(self.profile, self.store, self.options)
             planner.check_reach(steps)
+            gates.check(self.profile, steps)
             self._check_sources(steps)
             self._describe_run()
             decisions = planner.decide_all(steps)
@@ -84,13 +87,17 @@ class Runner:
                         assert decision.manifest is not None
                         outcome.manifests[step] = decision.manifest
                         self.observer.skipped(decision)
-                        continue
-                    manifest = self._step(planner, decision, steps[i + 1 :])
-                    outcome.manifests[step] = manifest
-                    outcome.ran.append(step)
-                    outcome.work_seconds += sum(manifest.timing.get(k, 0.0) for k in ("run", "evaluate"))
-                    planner.options = Options(planner.options.force - {step}, planner.options.strict)
-                    planner.forget(step)
+                        verdicts = self._judge(planner, step, _evidence(decision))
+                    else:
+                        manifest, verdicts = self._step(planner, decision, steps[i + 1 :])
+                        outcome.manifests[step] = manifest
+                        outcome.ran.append(step)
+                        outcome.work_seconds += sum(manifest.timing.get(k, 0.0) for k in ("run", "evaluate"))
+                        planner.options = Options(planner.options.force - {step}, planner.options.strict)
+                        planner.forget(step)
+                    outcome.stopped = self._obey(decision, verdicts)
+                    if outcome.stopped:
+                        break
             finally:
                 if self._spare is not None:
                     self._spare.dismiss()
@@ -115,6 +122,7 @@ class Runner:
                     if spec.kind == POLICY
                 }
             write_json(attempt.request, request)
+        gates.check(self.profile, steps)
         first = attempts[steps[0]]
         child = Child.start(
             self.profile.steps[steps[0]], first.log, requests=[a.request for a in attempts.values()], solo=True
@@ -185,7 +193,27 @@ class Runner:
     def _lora(self, step: str) -> bool:
         return getattr(self.profile.steps[step], "lora", None) is not None
 
-    def _step(self, planner: Planner, decision: Decision, later: list[str]) -> mf.Manifest:
+    def _judge(self, planner: Planner, step: str, mine: gates.Evidence | None) -> list[gates.Verdict]:
+        """What the step's gates say, as they are set now."""
+        if mine is None or not self.profile.steps[step].gates:
+            return []
+        return gates.judge(self.profile, step, mine, lambda other: _evidence(planner.decide(other)))
+
+    def _obey(self, decision: Decision, verdicts: list[gates.Verdict]) -> str | None:
+        """Raises StepFailed where a gate fails the step, whose result is sealed; why the run ends here, if it does."""
+        if failed := gates.failed(verdicts, "fail"):
+            error = StepFailed(
+                f"step {decision.step}: {failed[0]['text']}"
+                + (f" (and {len(failed) - 1} more gates)" if len(failed) > 1 else ""),
+                hint=f"its result is kept (r1pipe table {self.store.run}); with other steps.{decision.step}.gates the "
+                "same command goes on from there",
+            )
+            self.observer.failed(decision, error)
+            raise error
+        stopped = gates.failed(verdicts, "stop")
+        return f"after {decision.step}: {stopped[0]['text']}" if stopped else None
+
+    def _step(self, planner: Planner, decision: Decision, later: list[str]) -> tuple[mf.Manifest, list[gates.Verdict]]:
         attempt = decision.attempt
         assert attempt is not None
         step = decision.step
@@ -217,11 +245,27 @@ class Runner:
                 "warnings": result["warnings"] + alone["warnings"],
                 "timing": result["timing"] | {"evaluate": alone["timing"]["evaluate"]},
             }
+        verdicts = self._gate(planner, decision, attempt, result)
         sealing = time.monotonic()
         manifest = self._seal(decision, attempt, inputs, result, started, began, sealing)
         append_json(attempt.attempts_log, {"event": "sealed", "time": mf.now()})
         self.observer.end(decision, manifest)
-        return manifest
+        return manifest, verdicts
+
+    def _gate(
+        self, planner: Planner, decision: Decision, attempt: Attempt, result: dict[str, Any]
+    ) -> list[gates.Verdict]:
+        """Judges a step that has just worked; the verdicts go into its manifest, and are told."""
+        mine = gates.Evidence(result.get("evaluation", {}), result.get("metrics", {}), attempt.output("evaluation"))
+        verdicts = self._judge(planner, decision.step, mine)
+        if verdicts:
+            result["facts"] = result.get("facts", {}) | {"gates": verdicts}
+        for verdict in verdicts:
+            passed = verdict["verdict"] == "passed"
+            self.observer.event(decision.step, {"event": "gate" if passed else "warning", "text": verdict["text"]})
+            if not passed:
+                result.setdefault("warnings", []).append(verdict["text"])
+        return verdicts
 
     def _open(self, attempt: Attempt, config: StepConfig) -> None:
         """Makes the folder ready for an attempt: half-written outputs of an earlier one are removed, its work kept."""
@@ -423,6 +467,14 @@ class Runner:
             error.exit_code = 2  # bad input, found before anything was trained
         self.observer.failed(decision, error)
         return error
+
+
+def _evidence(decision: Decision) -> gates.Evidence | None:
+    """What a sealed step gives to the gates; None where it is not up to date."""
+    if decision.manifest is None or decision.attempt is None:
+        return None
+    manifest = decision.manifest
+    return gates.Evidence(manifest.evaluation, manifest.metrics, decision.attempt.output("evaluation"))
 
 
 def _reading(inputs: dict[str, tuple[Decision, mf.Artifact]]) -> tuple[str | None, str | None]:

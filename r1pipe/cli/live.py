@@ -82,6 +82,8 @@ class Plain:
         self.board.event(step, event)
         if event.get("event") == "warning":
             self._line(step, f"warning: {event.get('text', '')}")
+        elif event.get("event") == "gate":  # passed; the others are warnings
+            self._line(step, str(event.get("text", "")))
         elif event.get("event") == "phase":
             self._said[step] = (self._said.get(step, (time.monotonic(), 0.0))[0], 0.0)
         elif event.get("event") == "progress":

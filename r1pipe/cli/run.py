@@ -12,6 +12,8 @@ import typer
 from r1pipe.cli import options as o
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from r1pipe.config import Profile
     from r1pipe.runner import Outcome
     from r1pipe.store import Store
@@ -169,11 +171,9 @@ def _report(profile: Profile, store: Store, outcome: Outcome, json: bool) -> Non
     from r1pipe.cli import tables, terminal
 
     console = terminal.console()
-    if outcome.stopped and not json:
-        console.print(f"stopped {terminal.safe(outcome.stopped)}", highlight=False, soft_wrap=True)
     if not json and not outcome.ran:
-        done = f"({len(outcome.manifests)} steps)"
-        console.print(f"{store.root}: everything {"so far " if outcome.stopped else ""}is up to date {done}.", highlight=False)
+        console.print(f"{store.root}: everything is up to date ({len(outcome.manifests)} steps).", highlight=False)
+        _stopped(console, outcome)
         return
     rows = tables.stage_rows(outcome.manifests, store.root)
     if json:
@@ -202,6 +202,14 @@ def _report(profile: Profile, store: Store, outcome: Outcome, json: bool) -> Non
         f"→ {store.root}",
         highlight=False,
     )
+    _stopped(console, outcome)
+
+
+def _stopped(console: Console, outcome: Outcome) -> None:
+    from r1pipe.cli.terminal import safe
+
+    if outcome.stopped:
+        console.print(f"[yellow]stopped[/] {safe(outcome.stopped)}", highlight=False, soft_wrap=True)
 
 
 def _dry_run(

@@ -75,6 +75,11 @@ def _row(decision: Decision) -> dict[str, Any]:
         row["log"] = str(attempt.log)
     if decision.manifest is not None:
         row |= {"finished": decision.manifest.finished, "seconds": decision.manifest.seconds}
+        if gates := decision.manifest.facts.get("gates"):  # as they were when the step was sealed
+            row |= {"gates": gates, "notes": [*row["notes"], *(g["text"] for g in gates)]}
+            tripped = [g for g in gates if g["verdict"] == "tripped"]
+            if tripped:
+                row["reason"] += f"; {tripped[0]['action']}: {tripped[0]['text']}"
     return row
 
 
