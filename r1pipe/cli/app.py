@@ -25,6 +25,8 @@ COMMANDS = {
     "table": ("r1pipe.cli.run", "table", "The stage table of a run."),
     "export": ("r1pipe.cli.export", "export", "A run's model as a folder with a model card, or as GGUF; --push."),
     "serve": ("r1pipe.cli.serve", "serve", "The vllm serve line of a run's model, or run it."),
+    "report": ("r1pipe.cli.report", "report", "One HTML file: did it work, which step did what, samples."),
+    "compare": ("r1pipe.cli.compare", "compare", "Is run B better than run A? Paired, with intervals."),
     "prune": ("r1pipe.cli.prune", "prune", "Free disk; lists first, never touches a sealed result."),
     "doctor": ("r1pipe.cli.doctor", "doctor", "What works on this machine, and what does not."),
 }
