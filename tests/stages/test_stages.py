@@ -138,67 +138,6 @@ def test_prompts_that_do_not_fit_are_counted(policy: Path, tmp_path: Path) -> No
         reasoning_grpo.run(tiny.context(tmp_path / "b", model=policy), config)
 
 
-def sampling(**more: Any) -> rejection_sampling.Config:
-    engine = {"kind": "scripted", "options": {"replies": more.pop("replies")}}
-    base = {"stage": "rejection-sampling", "data": [PROBLEMS], "engine": engine, "shard_size": 10}
-    return rejection_sampling.Config(**{**base, "sampling": {"n": 2, "max_tokens": 16}, **more})
-
-
-def test_rejection_sampling_keeps_and_counts(policy: Path, tmp_path: Path) -> None:
-    from r1pipe.data.load import read_rows
-
-    config = sampling(
-        replies=["<think>\nadding the numbers slowly makes it\n</think>\n<answer>7</answer>", "nothing"],
-        rewards={"format": {}},
-        general=[REQUESTS],
-    )
-    ctx = tiny.context(tmp_path, outputs=("samples",), model=policy)
-    assert rejection_sampling.check(ctx, config)["shards"] == 3
-    metrics = rejection_sampling.run(ctx, config)
-    rows = read_rows(ctx.outputs["samples"] / "data.jsonl")
-    assert metrics["kept_rows"] + metrics["general"] == len(rows) and metrics["general"] == 24
-    assert ctx.counts["samples/sampled"] == 48
-    kept = [r for r in rows if r["source"].startswith("sampled:")]
-    assert len(kept) == metrics["kept_rows"] > 0 and kept[0]["messages"][-1]["role"] == "assistant"
-    assert len({r["id"] for r in kept}) == len(kept)
-    dropped = sum(n for name, n in ctx.counts.items() if name.startswith("samples/dropped"))
-    assert ctx.counts["samples/kept"] + dropped == 48
-    assert "Kept" in (ctx.outputs["samples"] / "README.md").read_text()
-
-
-def test_rejection_sampling_resumes_with_missing_shards(policy: Path, tmp_path: Path) -> None:
-    """With the real sampler: killed after two shards, it makes the third only, and the rows are the same."""
-    options = {"rewards": {"language": {}}, "filters": {"minimum": {"language": 0.0}, "truncated": True,
-               "repetition": 1.0}, "engine": {"kind": "transformers"}, "replies": []}  # fmt: skip
-    config = sampling(**options)
-    whole = tiny.context(tmp_path / "whole", outputs=("samples",), model=policy)
-    rejection_sampling.run(whole, config)
-
-    class Killed(BaseException):
-        pass
-
-    killed = tiny.context(tmp_path / "killed", outputs=("samples",), model=policy)
-
-    def progress(step: int, total: int, **metrics: Any) -> None:
-        if step > 20:
-            raise Killed
-
-    killed.progress = progress  # type: ignore[method-assign]
-    with pytest.raises(Killed):
-        rejection_sampling.run(killed, config)
-    again = tiny.context(tmp_path / "killed", outputs=("samples",), model=policy, resume=True)
-    rejection_sampling.run(again, config)
-    assert again.facts["shards_reused"] == 2
-    data = [ctx.outputs["samples"] / "data.jsonl" for ctx in (whole, again)]
-    assert data[0].read_bytes() == data[1].read_bytes()
-
-
-def test_rejection_sampling_with_nothing_kept(policy: Path, tmp_path: Path) -> None:
-    ctx = tiny.context(tmp_path, outputs=("samples",), model=policy)
-    with pytest.raises(UserError, match="0 kept of 48 samples: 48 "):
-        rejection_sampling.run(ctx, sampling(replies=["no idea"]))
-
-
 def reward_config(**more: Any) -> reward_models.Config:
     section = {"data": [REQUESTS], "heldout": [HELDOUT]}
     return reward_models.Config(
