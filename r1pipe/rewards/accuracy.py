@@ -1,12 +1,26 @@
 r"""Accuracy reward: is the answer right? 1.0 or 0.0.
 
-The answer is looked for as `extract` says: only after the thinking. Plain numbers, choices, clock times, ratios and
-words are compared exactly by our own code; everything else by math-verify in killable processes. Rows of kind
-"number" never leave the first path.
+`extract` finds what is stated, only after the thinking; `rules` compares it by our own exact reading: numbers, choices,
+words, dates, times, ratios, bases, expressions, equations, sets, intervals, points, matrices, lists (`mathread`,
+`mathcompare`; nothing is evaluated in floating point, rounded or run). Only golds in a notation that it does not know
+(integrals, limits) go to math-verify, in killable processes (`mathpool`). Rows of kind "number" never do.
 
-Whose fault: no answer, one that cannot be parsed, a limit reached while it is checked: 0.0. A gold answer that cannot
-be used, a crashed worker: None. Policies: no closing think tag is no answer (`require_think: false` pays for the text
-of a model that does not think); a percent sign may be dropped or added; an exact gold needs the exact value.
+Whose fault: no answer, one that cannot be read, a bound or limit reached while it is checked: 0.0. A gold answer that
+cannot be used, a crashed worker: None.
+
+Policies
+- Thinking that was opened (or prefilled) and not closed is never paid. A completion without any think tag is judged
+  whole: a model that does not think in tags yet gets a signal, and the form is the format reward's to ask for, as in
+  the paper; scoring 0 kills all signal at the start of an R1-Zero run. `require_think: true` asks for the tag.
+- An exact gold needs the exact value, in any form of the same value (`2 \cdot 21`, `\sqrt{1764}`); no rounding.
+- An integral, a limit, a derivative or an infinite sum in place of its value is no answer: it repeats the question.
+- 28 = 28 % either way, and 28 % = 0.28. A unit that only one side names is not asked for; a name before a value
+  (`x = 5`) neither; a degree sign may be dropped, except within sin, cos, tan.
+- Several answers for one are wrong ("5 or 6", two boxes side by side), and so is a part of several. A denied answer
+  ("not 5", "5 is wrong") is none. The last box wins.
+- Families with free constants are compared as families (`A + B/x` is `C + D/x`, `x^2 + C` is `x^2 - C`), where the
+  constants cannot be given by the question: `mathfamily` says which count. An answer without its constant is wrong.
+- A completion of over 25,000 characters behind its thinking is not read, unless it is the gold answer.
 """
 
 from __future__ import annotations

@@ -64,13 +64,20 @@ class Periodic:
 
 
 @dataclass(frozen=True, slots=True)
+class Piecewise:
+    """Values and their conditions; None: otherwise."""
+
+    rows: tuple[tuple[Answer, Answer | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class System:
     """`x = 1, y = 2`: values by name, in the order given."""
 
     values: tuple[tuple[str, Answer], ...]
 
 
-Answer = Value | Items | Dots | Matrix | Relation | Named | Periodic | System | Reals
+Answer = Value | Items | Dots | Matrix | Relation | Named | Periodic | Piecewise | System | Reals
 
 
 def expression(answer: Answer) -> Node:

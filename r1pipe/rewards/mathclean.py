@@ -2,17 +2,17 @@ r"""An answer without what does not matter: `\dfrac{1}{2}` is `\frac{1}{2}`, `\t
 
 from __future__ import annotations
 
-import functools
 import re
 
 from r1pipe.rewards import mathtext
+from r1pipe.rewards.shortcache import short_cache
 
 _WRAPPED = re.compile(
     r"\\(?:text|textbf|textit|textrm|textup|mathrm|mathbf|mathit|mathsf|mbox|emph|boldsymbol)\s*\{([^{}]*)\}"
 )
 
 
-@functools.lru_cache(maxsize=16_384)
+@short_cache(16_384)
 def clean(text: str) -> str:
     r"""One spelling for what looks the same: ASCII digits and signs, `\dfrac` as `\frac`, no `\text`, no spacing
     commands, no maths delimiters, no bold, no trailing full stop."""

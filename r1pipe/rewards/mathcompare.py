@@ -20,6 +20,7 @@ from r1pipe.rewards.mathanswer import (
     Matrix,
     Named,
     Periodic,
+    Piecewise,
     Relation,
     System,
     Value,
@@ -50,13 +51,17 @@ def equal(gold: Answer, answer: Answer) -> bool:
         return _sets(gold, answer)
     if isinstance(gold, Relation) and isinstance(answer, Relation):
         return _relations(gold, answer)
+    if isinstance(gold, Piecewise) and isinstance(answer, Piecewise):
+        return _piecewise(gold, answer)
     if isinstance(gold, Matrix) or isinstance(answer, Matrix):
         return _matrices(gold, answer)
     if isinstance(gold, Items) and isinstance(answer, Items):
         return _items(gold, answer)
     if isinstance(gold, Items) or isinstance(answer, Items):
         items, other = (gold, answer) if isinstance(gold, Items) else (answer, gold)
-        return isinstance(items, Items) and len(items.items) == 1 and equal(items.items[0], other)
+        assert isinstance(items, Items)  # 1/2 or 0.5
+        alone = len(items.items) == 1 or (items.kind == "list" and items.items)
+        return bool(alone) and all(equal(item, other) for item in items.items)
     if isinstance(gold, Value) and isinstance(answer, Value):
         return _values(gold, answer)
     return isinstance(gold, Dots) and isinstance(answer, Dots)
@@ -150,6 +155,16 @@ def _matrices(gold: Answer, answer: Answer) -> bool:
             rows = tuple(row.items for row in other.items if isinstance(row, Items))
             return _matrices(matrix, Matrix(rows))
     return isinstance(other, Value) and [len(r) for r in matrix.rows] == [1] and equal(matrix.rows[0][0], other)
+
+
+def _piecewise(gold: Piecewise, answer: Piecewise) -> bool:
+    def found(value: Answer, condition: Answer | None) -> bool:
+        return any(
+            equal(value, v) and (condition is c is None or bool(condition and c and equal(condition, c)))
+            for v, c in answer.rows
+        )
+
+    return len(gold.rows) == len(answer.rows) and all(found(v, c) for v, c in gold.rows)
 
 
 def _ordered(left: Sequence[Answer], right: Sequence[Answer]) -> bool:

@@ -7,7 +7,6 @@ joined by "or" (union) or "and" (intersection).
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Sequence
 from typing import Literal
@@ -19,6 +18,7 @@ from r1pipe.rewards.mathanswer import (
     Items,
     Named,
     Periodic,
+    Piecewise,
     Relation,
     System,
     Value,
@@ -32,6 +32,7 @@ from r1pipe.rewards.mathlex import Token, TooHard, Unreadable
 from r1pipe.rewards.mathsets import ALL, Reals
 from r1pipe.rewards.mathtree import INF, MINUS_INF, symbols
 from r1pipe.rewards.mathvalue import MATRICES, MAX_ITEMS, OPENING, closes, matrix, name_of, scaled, split, value
+from r1pipe.rewards.shortcache import short_cache
 
 _RELATIONS = frozenset({"=", "~", "<", ">", "<=", ">=", "!=", "in", "==", "->", "=>"})
 _SEPARATORS = frozenset({",", ";", "or", "and"})
@@ -40,7 +41,7 @@ _DOTS = frozenset({"ldots", "cdots", "dots", "dotsc", "dotsb"})
 _MATCHING = {"(": ")", "[": "]"}
 
 
-@functools.lru_cache(maxsize=8192)
+@short_cache(8192)
 def read(text: str) -> Answer:
     """Raises Unreadable, TooHard, Undefined."""
     tokens = mathparse.inner(mathlex.tokens(text))
@@ -81,19 +82,35 @@ def _parts(tokens: Sequence[Token]) -> tuple[list[Sequence[Token]], list[str]]:
 def _answer(tokens: Sequence[Token]) -> Answer:
     while tokens and tokens[-1].kind == "op" and tokens[-1].text in (".", ",", ";", ":"):
         tokens = tokens[:-1]
-    if [t.text for t in tokens[-5:]] == ["in", "mathbb", "{", "Z", "}"] and len(tokens) > 7:
-        return _periodic(tokens[:-6], tokens[-6].text)
-    if [t.text for t in tokens[-6:]] == ["in", "mathbb", "{", "Z", "}", ")"] and tokens[-8].text == "(":
-        return _periodic(tokens[:-8], tokens[-7].text)
+    if (clause := _domain(tokens)) is not None:
+        rest, name, numbers = clause
+        return _periodic(rest, name) if numbers == "Z" else _answer(rest)
     parts, separators = _parts(tokens)
     if not parts:
         raise Unreadable("nothing")
     return _item(parts[0]) if len(parts) == 1 else _listed([_item(p) for p in parts], separators)
 
 
+def _domain(tokens: Sequence[Token]) -> tuple[Sequence[Token], str, str] | None:
+    r"""Of `2n+1, n \in \mathbb{N}`: what stands before, the name, the set (with what is written behind its letter)."""
+    texts = [t.text for t in tokens]
+    at = len(texts) - 1 - texts[::-1].index("in") if "in" in texts else 0
+    if at < 2 or texts[at + 1 : at + 3] != ["mathbb", "{"] or texts[at + 4 : at + 5] != ["}"]:
+        return None
+    name, behind, rest = tokens[at - 1], "".join(texts[at + 5 :]).strip("{})"), list(tokens[: at - 1])
+    while rest and (rest[-1].kind == "text" or rest[-1].text in (",", "(", ";")):
+        rest.pop()
+    if (
+        name.kind != "name"
+        or len(behind) > 4
+        or r"\}" in texts[at:]
+        or not any(t.kind == "name" and t.text == name.text for t in rest)
+    ):
+        return None
+    return rest, name.text, texts[at + 3] + behind
+
+
 def _periodic(tokens: Sequence[Token], name: str) -> Periodic:
-    while tokens and (tokens[-1].kind == "text" or tokens[-1].text in (",", "(", ";")):
-        tokens = tokens[:-1]
     exprs = expressions(_answer(tokens))
     if not all(name in symbols(e) for e in exprs):
         raise Unreadable("values that do not depend on the whole number")
@@ -103,6 +120,9 @@ def _periodic(tokens: Sequence[Token], name: str) -> Periodic:
 def _listed(items: list[Answer], separators: list[str]) -> Answer:
     """Several items in a row."""
     first = items[0]
+    plain = first.value if isinstance(first, Named) else first
+    if isinstance(plain, Value) and symbols(plain.expr) and all(isinstance(i, Reals) for i in items[1:]):
+        return first  # y = 2x, x > 0: where it holds
     if isinstance(first, Named) and not any(isinstance(i, Named | Reals | Relation) for i in items[1:]):
         values = (first.value, *items[1:])
         return Named(first.name, Items("list", tuple(spread(values))))  # n = 2, 3, 4
@@ -141,6 +161,8 @@ def _item(tokens: Sequence[Token]) -> Answer:
 
 
 def _equation(parts: list[Sequence[Token]], relations: list[str]) -> Answer:
+    if any(t.text in _DOTS for part in parts[:-1] for t in part):  # 1 + 2 + ... + n = 5050
+        return _plain(parts[-1])
     name = name_of(parts[0])
     if name is None and parts[0][0].text == "(" and len(parts) == 2 and (system := _coordinates(*parts)):
         return system
@@ -155,7 +177,8 @@ def _equation(parts: list[Sequence[Token]], relations: list[str]) -> Answer:
     # x = 2 + 3 = 5, sqrt 2 ~ 1.41: all the same, or no answer at all
     signs = relations[1:] if name is not None else relations
     for before, after, sign in zip(values, values[1:], signs, strict=False):
-        if not _agree(before, after, sign):
+        formula = isinstance(before, Value) and symbols(before.expr)  # S = pi r^2 = 25 pi
+        if not formula and not _agree(before, after, sign):
             raise Unreadable("an equation that does not hold")
     exact = relations.index("~") if "~" in relations else len(relations)
     value = values[max(0, exact - (name is not None))]
@@ -231,9 +254,23 @@ def _plain(tokens: Sequence[Token]) -> Answer:
         return matrix(tokens[1:-1])
     if head.text == "begin cases":
         return _cases(tokens[1:])
+    if head.kind == "name" and head.text.isupper() and len(tokens) > 4 and (point := _point(tokens)):
+        return point
     if tail.text.startswith("end ") and tail.text[4:] in MATRICES:
         return scaled(tokens)
     return value(tokens)
+
+
+def _point(tokens: Sequence[Token]) -> Items | None:
+    """`A(1, 2)`; not `C(5, 2)`, which is a number."""
+    if tokens[1].text != "(" or closes(tokens[1:]) != len(tokens) - 2:
+        return None
+    parts, _ = _parts(tokens[2:-1])
+    if len(parts) == 2 and tokens[0].text in "CP":
+        n, k = (p[0].value if len(p) == 1 and p[0].kind == "num" else -1 for p in parts)
+        if n >= k >= 0:
+            return None
+    return Items("tuple", tuple(_item(p) for p in parts)) if len(parts) > 1 else None
 
 
 def _number_set(tokens: Sequence[Token]) -> Answer:
@@ -300,8 +337,18 @@ def _set_algebra(parts: list[Sequence[Token]], operators: list[str]) -> Answer:
 
 
 def _cases(tokens: Sequence[Token]) -> Answer:
-    if tokens[-1].text != "end cases" or any(t.text == "&" for t in tokens):
-        raise Unreadable("a function by cases")
+    if tokens[-1].text != "end cases":
+        raise Unreadable("cases within a formula")
     rows = [row for row in split(tokens[:-1], frozenset({"row"}))[0] if row]
+    halves = [split(row, frozenset({"&"}))[0] for row in rows]
+    if all(len(half) == 2 and all(half) for half in halves):
+        return Piecewise(tuple((_answer(left), _condition(right)) for left, right in halves))
     items = [_answer(row) for row in rows]
     return _listed(items, ["and"] * (len(items) - 1)) if len(items) > 1 else items[0]
+
+
+def _condition(tokens: Sequence[Token]) -> Answer | None:
+    r"""`\text{if } x > 0`; None for `\text{otherwise}`."""
+    while tokens and tokens[0].kind == "text":
+        tokens = tokens[1:]
+    return _answer(tokens) if tokens else None

@@ -2,10 +2,11 @@ r"""Units of measure and money: what `km/h`, `square meters`, `cm^2`, `\$`, `元
 
 from __future__ import annotations
 
-import functools
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+
+from r1pipe.rewards.shortcache import short_cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ CURRENCIES = "$€£¥₹"
 _FACTOR = re.compile(r"([A-Za-z°μΩ$€£¥₹¢\u4e00-\u9fff]+)(?:\^?\{?(-?[1-6])\}?)?")
 
 
-@functools.lru_cache(maxsize=4096)
+@short_cache(4096)
 def parse(text: str) -> Unit | None:
     """The unit that a text names as a whole; None where it names none that is known."""
     text = text.strip(" .\\~").replace("²", "^2").replace("³", "^3")

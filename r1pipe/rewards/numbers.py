@@ -9,13 +9,13 @@ comparison, or not a number.
 
 from __future__ import annotations
 
-import functools
 import re
 from dataclasses import dataclass
 from fractions import Fraction
 
 from r1pipe.rewards import mathunits, numberwords
 from r1pipe.rewards.mathclean import clean
+from r1pipe.rewards.shortcache import short_cache
 
 MAX_DIGITS = 20_000  # longer numbers are not read: converting them is quadratic
 MAX_EXPONENT = 5_000
@@ -81,7 +81,7 @@ def decimal(text: str) -> Fraction:
     return value * Fraction(10) ** int(exponent) if exponent else value
 
 
-@functools.lru_cache(maxsize=16_384)
+@short_cache(16_384)
 def parse(text: str) -> Quantity | None:
     """The number that `text` is, as a whole; None where it is anything else."""
     text = clean(text)

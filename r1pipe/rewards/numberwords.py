@@ -35,6 +35,9 @@ def parse(text: str) -> Fraction | None:
     if len(words) == 2 and words[1] in _PARTS:
         top = 1 if words[0] == "a" else _SMALL.get(words[0], 0)
         return Fraction(sign * top, _PARTS[words[1]]) if top else None
+    if "分之" in text:
+        denominator, numerator = (_chinese(part) for part in text.split("分之", 1))
+        return Fraction(numerator, denominator) if denominator and numerator else None
     value = _english(words) if words and words[0].isascii() else _chinese(text)
     return None if value is None else Fraction(sign * value)
 

@@ -12,6 +12,7 @@ from r1pipe.rewards.extract import last_boxed, unbox
 from r1pipe.rewards.mathclean import clean, undelimit
 from r1pipe.rewards.mathexact import Undefined
 from r1pipe.rewards.mathlex import TooHard, Unreadable
+from r1pipe.rewards.shortcache import short_cache
 
 # unreadable: the answer is no mathematics; hard: out of bounds; gold: the gold answer is; ask: computer algebra has to
 # say
@@ -43,6 +44,7 @@ def canonical(text: str) -> str:
     return re.sub(r"(?<![0-9A-Za-z])\s+|\s+(?![0-9A-Za-z])", "", clean(text))  # `1 2` is not `12`
 
 
+@short_cache(16_384)
 def decide(gold: str, answer: str) -> Judgement:
     """`gold` comes from `gold_text`."""
     answer = bare(answer)
