@@ -243,3 +243,16 @@ def test_in_anybodys_trl_script():
     assert reward(prompts=prompts, completions=texts, solution=["1/2", "1/2"], other=[1, 2]) == [2.0, 1.0]
     with pytest.raises(UserError, match='"accuracy" reads the column "gold"'):
         trl_reward("accuracy")(prompts=prompts, completions=texts, question=["1/2", "1/2"])
+
+
+def test_what_only_some_rewards_read_reaches_them_through_trl():
+    from r1pipe.chat import ChatConfig
+    from r1pipe.training import rows as training_rows
+
+    row = {"id": "c", "messages": [{"role": "user", "content": "24 from 3 and 8"}], "gold": None, "kind": "countdown"}
+    rows = [{**row, "extra": {"nums": [3, 8], "target": 24}}, {**ROW, "messages": row["messages"]}]
+    given = training_rows.columns(rows, ChatConfig())
+    columns = {name: [r[name] for r in given] for name in given[0] if name != "prompt"}
+    reward = Composer({"accuracy": RewardPart()}).as_trl_reward()
+    texts = [cases.wrap("3*8"), cases.wrap("12")]
+    assert reward(prompts=[r["prompt"] for r in given], completions=texts, **columns) == [1.0, 1.0]
