@@ -16,7 +16,7 @@ import typer
 
 from r1pipe.cli import options as o
 from r1pipe.cli import runs, terminal
-from r1pipe.errors import UserError
+from r1pipe.errors import UserError, nearest
 
 if TYPE_CHECKING:
     from r1pipe.evaluate.job import Watcher
@@ -105,6 +105,7 @@ def _changed(subject: Subject, overrides: list[str]) -> Subject:
     from r1pipe.config import merge
     from r1pipe.settings import EngineConfig
 
+    at = "chat"
     raw: dict[str, Any] = {"chat": subject.chat.model_dump(), "engine": subject.engine.model_dump()}
     for text in overrides:
         key, equals, given = text.partition("=")
@@ -116,10 +117,17 @@ def _changed(subject: Subject, overrides: list[str]) -> Subject:
             value = {part: value}
         raw = merge(raw, value)
     try:
-        chat, engine = ChatConfig.model_validate(raw["chat"]), EngineConfig.model_validate(raw["engine"])
+        chat, at = ChatConfig.model_validate(raw["chat"]), "engine"
+        engine = EngineConfig.model_validate(raw["engine"])
     except ValidationError as error:
         first = error.errors()[0]
-        raise UserError(f"--set {'.'.join(str(p) for p in first['loc'])}: {first['msg']}") from None
+        known = [*ChatConfig.model_fields, *EngineConfig.model_fields]
+        said = (
+            f"unknown key{nearest(str(first['loc'][-1]), known)}"
+            if first["type"] == "extra_forbidden"
+            else first["msg"]
+        )
+        raise UserError(f"--set {'.'.join([at, *map(str, first['loc'])])}: {said}") from None
     if chat.template != subject.chat.template:
         raise UserError(
             "chat.template belongs to the model: its own template is used",

@@ -74,6 +74,9 @@ def _fill(template: str, **parts: str) -> str:
 
 
 def _made(part: EvalSet, ctx: StageContext) -> list[Row]:
+    for key in ("clean", "weight"):
+        if getattr(part.data, key, None) is not None:
+            raise UserError(f"set {part.name}: data.{key} has no use with choices, kinds, tests or between")
     dropped: Counter[str] = Counter()
     made = []
     for record in records(part.data, dropped):
