@@ -15,7 +15,7 @@ from transformers import TrainerCallback
 
 from r1pipe.errors import StepFailed
 from r1pipe.stage import StageContext
-from r1pipe.training import checkpoint
+from r1pipe.training import checkpoint, trackers
 
 # Trainer's name -> the one a person sees. Parts of a reward are logged as `reward/<name>` by the composer.
 SHOWN = {
@@ -50,6 +50,7 @@ class Progress(TrainerCallback):
         self._time = time.monotonic()
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        trackers.link(self.ctx, args)
         self.history = [row for row in read_history(self.path) if row["step"] <= state.global_step]
         self._time = time.monotonic()
         if self.ctx.is_main:

@@ -11,7 +11,7 @@ from typing import Any
 
 from r1pipe.errors import UserError
 from r1pipe.stage import StageContext
-from r1pipe.training import checkpoint, fields, model
+from r1pipe.training import checkpoint, fields, model, trackers
 
 # Keys that a profile may not set, and where the same thing is set instead.
 OURS = {
@@ -47,6 +47,7 @@ def check_trainer(cls_name: str) -> Callable[[Mapping[str, Any]], Mapping[str, A
             if key in OURS:
                 raise ValueError(f"trainer.{key} is not for a profile: {OURS[key]}")
         as_value_error("trainer", value, cls_name)
+        trackers.names(value.get("report_to"))
         if value.get("save_total_limit") is not None and value["save_total_limit"] < 2:
             raise ValueError(
                 "trainer.save_total_limit must be at least 2: a kill while saving must leave a checkpoint"
@@ -110,6 +111,7 @@ def build(
     values = {
         **defaults(ctx, cls_name, trainer),
         **trainer,
+        **trackers.prepare(ctx, trainer),
         **(extra or {}),
         "output_dir": str(checkpoints(ctx)),
         "seed": ctx.seed,

@@ -84,6 +84,7 @@ def train(
     args, facts = common.build("GRPOConfig", ctx, config.trainer, extra=_extra(config, steps))
     for name, value in {**facts, **config.batch().facts(), "steps": steps}.items():
         ctx.fact(name, value)
+    ctx.fact("upload_samples", config.upload_samples)
     last, model, peft_config, earlier = _prepare(ctx, config, source)
     tokenizer = models.load_tokenizer(source)
     prefilled = prefilled_think(tokenizer, config.chat.tags)

@@ -77,6 +77,9 @@ class GRPOStep(TrainerStep):
         "auto", description="Rollouts without vLLM: our decode loop (quick; auto: on a CPU) or model.generate (trl)."
     )
     preflight: Preflight = Field(Preflight(), description="Checks before the first RL step.")
+    upload_samples: bool = Field(
+        False, description="Let trackers (trainer.report_to, log_completions) have prompts and completions."
+    )
     shuffle_rewards: bool = Field(False, description="Control: rewards shuffled within each group. Learns nothing.")
 
     @field_validator("trainer", mode="after")
@@ -84,6 +87,12 @@ class GRPOStep(TrainerStep):
     def _check_trainer(cls, value: dict[str, Any]) -> dict[str, Any]:
         check_trainer("GRPOConfig")(value)
         return value
+
+    @model_validator(mode="after")
+    def _check_samples(self) -> GRPOStep:
+        if self.trainer.get("log_completions_hub_repo") and not self.upload_samples:
+            raise ValueError("trainer.log_completions_hub_repo uploads samples: set upload_samples: true to allow it")
+        return self
 
     @field_validator("rewards", mode="after")
     @classmethod
