@@ -33,7 +33,7 @@ class Config(SamplingStep):
 
 
 INPUTS = {"model": Port(POLICY)}
-OUTPUTS = {"samples": DATASET, "verdicts": "report"}
+OUTPUTS = {"samples": DATASET, sampling.VERDICTS: "report"}
 
 
 def preload() -> None:
@@ -57,13 +57,11 @@ def check(ctx: StageContext, config: Config) -> dict[str, Any]:
 
 
 def run(ctx: StageContext, config: Config) -> dict[str, Any]:
-    from r1pipe.data.load import load
+    from r1pipe.data.load import load_all
 
     ctx.phase("data")
     prompts = sampling.prompts(ctx, config)
-    general = [
-        row for spec in config.general for row in load(spec, "traces", seed=ctx.seed, ctx=ctx, tags=config.chat.tags)
-    ]
+    general = load_all(config.general, "traces", seed=ctx.seed, ctx=ctx, tags=config.chat.tags)
     decisions = reviews.read(Path(config.reviews.source)) if config.reviews else {}
     rules = sampling.rules(ctx, config)
     try:
@@ -73,4 +71,4 @@ def run(ctx: StageContext, config: Config) -> dict[str, Any]:
         rules[0].close(ctx)
     ctx.phase("writing")
     writer = Writer(ctx, config, store, rewritten, general, decisions)
-    return writer.write(ctx.outputs["samples"], ctx.outputs["verdicts"])
+    return writer.write(ctx.outputs["samples"], ctx.outputs[sampling.VERDICTS])

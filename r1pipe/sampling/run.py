@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 from r1pipe.chat import ChatConfig
@@ -20,17 +21,18 @@ from r1pipe.store import Store as Run
 Row = dict[str, Any]
 SAMPLES = "samples"  # folder of the store, below an attempt's work
 REWRITES = "rewrites"
+VERDICTS = "verdicts"  # output with every sample of a finished step
 
 
 def prompts(ctx: StageContext, step: SamplingStep) -> list[Prompt]:
     """Every prompt once. What comes again is counted."""
-    from r1pipe.data.load import load
+    from r1pipe.data.load import load_all
 
-    rows = [row for spec in step.data for row in load(spec, "prompts", seed=ctx.seed, ctx=ctx)]
+    rows = load_all(step.data, "prompts", seed=ctx.seed, ctx=ctx)
     found = distinct(rows, step.chat, step.sampling.n, step.per_prompt)
     again = step.regenerate
     if again is not None:
-        more = [row for spec in again.data for row in load(spec, "prompts", seed=ctx.seed, ctx=ctx)]
+        more = load_all(again.data, "prompts", seed=ctx.seed, ctx=ctx)
         rows += more
         known = {p.key for p in found}
         asked = distinct(more, step.chat, again.n, again.per_prompt, again.trivial, regenerated=True)
@@ -65,7 +67,7 @@ def sample(ctx: StageContext, step: SamplingStep, wanted: list[Prompt], judged: 
     _look_around(ctx, step, settings, others)
     store = Store(
         ctx.work / SAMPLES, wanted, settings=settings, rules=judged[1], shard_size=step.shard_size,
-        others=[path.work / SAMPLES for path in others],
+        others=[f for a in others for f in (*folders(a.work / SAMPLES), *([a.output(VERDICTS)] * a.sealed))],
     )  # fmt: skip
     collector = Collector(ctx, store, judged[0])
     started = time.monotonic()
@@ -86,6 +88,10 @@ def earlier(ctx: StageContext) -> list[Attempt]:
     if mine.path not in [a.path for a in known] or mine.number > 1:
         return []
     return [a for a in known if a.path.name.partition("-")[0] != mine.path.name.partition("-")[0]]
+
+
+def folders(root: Path) -> list[Path]:
+    return sorted(p for p in root.iterdir() if p.is_dir()) if root.is_dir() else []
 
 
 def _look_around(ctx: StageContext, step: SamplingStep, settings: Row, others: list[Attempt]) -> None:
@@ -129,7 +135,7 @@ def rewrites(ctx: StageContext, step: SamplingStep, store: Store, judged: tuple[
     rewriter, tags = step.rewriter, step.chat.tags
     made = Store(
         ctx.work / REWRITES, wanted, settings=rewriting(step), rules=judged[1], shard_size=step.shard_size,
-        others=[path.work / REWRITES for path in earlier(ctx)],
+        others=[folder for a in earlier(ctx) for folder in folders(a.work / REWRITES)],
     )  # fmt: skip
     collector = Collector(
         ctx, made, judged[0], phase="rewriting", text_of=lambda p, text: rewrite.assemble(p, text, tags)

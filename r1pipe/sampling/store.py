@@ -27,6 +27,8 @@ from r1pipe.store import fsync_dir, write_json
 
 Row = dict[str, Any]
 Name = tuple[str, int]  # key of the prompt, index of the sample
+SETTINGS = "settings.json"
+SAMPLES = "samples.jsonl"  # of a finished step
 SYNC_S = 1.0  # what is written is on the disk after so long; a kill of the process loses none of it
 
 
@@ -204,7 +206,8 @@ class Shard:
 
 
 class Earlier:
-    """What other folders hold of samples with the same settings; read when it is first asked for."""
+    """What other folders hold of samples with the same settings: shards, or what a finished step kept of its samples.
+    Read when it is first asked for."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self.folders = list(folders)
@@ -215,34 +218,43 @@ class Earlier:
             return None
         if self._places is None:
             self._places = {}
-            for path in (p for folder in self.folders for p in sorted(folder.glob("shard-*.texts.jsonl"))):
-                self._scan(path)
+            for folder in self.folders:
+                for path in [*sorted(folder.glob("shard-*.texts.jsonl")), folder / SAMPLES]:
+                    self._scan(path)
         if name not in self._places:
             return None
         path, at = self._places[name]
         with path.open("rb") as handle:
             handle.seek(at)
-            row: Row = json.loads(handle.readline())
-        return row
+            return _text(json.loads(handle.readline()))
 
     def _scan(self, path: Path) -> None:
         assert self._places is not None
+        if not path.is_file():
+            return
         at = 0
         with path.open("rb") as handle:
             for line in handle:
                 try:
                     row = json.loads(line) if line.endswith(b"\n") else {}
-                    self._places[(row["key"], row["index"])] = (path, at)
+                    if row.get("reason") != "failed":
+                        self._places[(row["key"], row["index"])] = (path, at)
                 except (ValueError, KeyError, TypeError):
                     pass  # torn or foreign: it is made again
                 at += len(line)
 
 
+def _text(row: Row) -> Row:
+    """The sample as it was made: without verdicts, and as it was before it was rewritten."""
+    made: Row = {k: row[k] for k in ("key", "index", "seed", "text", "tokens", "finish", "why") if k in row}
+    return made | {"text": row.get("rewritten_from", row["text"])}
+
+
 class Store:
     """The shards of one step, for one kind of settings.
 
-    `root` holds the folders of this attempt, `others` are the roots of earlier ones. `rules`: digest of what judges
-    the samples.
+    `root` holds the folders of this attempt, `others` are folders of earlier ones that may hold samples. `rules`:
+    digest of what judges the samples.
     """
 
     def __init__(
@@ -256,15 +268,13 @@ class Store:
         others: Sequence[Path] = (),
     ) -> None:
         self.settings = settings
-        digest = value_digest(settings)[:8]
         layout = value_digest([shard_size, [[p.key, p.n] for p in prompts]])[:8]
-        self.folder = root / f"{digest}-{layout}"
+        self.folder = root / f"{value_digest(settings)[:8]}-{layout}"
         self.folder.mkdir(parents=True, exist_ok=True)
-        if not (self.folder / "settings.json").is_file():
-            write_json(self.folder / "settings.json", settings)
-        self.earlier = Earlier(
-            [f for r in (root, *others) for f in sorted(r.glob(f"{digest}-*")) if f.is_dir() and f != self.folder]
-        )
+        if not (self.folder / SETTINGS).is_file():
+            write_json(self.folder / SETTINGS, settings)
+        near = [f for f in (*sorted(p for p in root.iterdir() if p.is_dir()), *others) if f != self.folder]
+        self.earlier = Earlier([f for f in near if settings_of(f) == settings])
         pieces = [prompts[at : at + shard_size] for at in range(0, len(prompts), shard_size)]
         self.shards = [Shard(self.folder, number, piece, rules) for number, piece in enumerate(pieces)]
 
@@ -278,16 +288,25 @@ class Store:
             shard.close()
 
 
+def settings_of(folder: Path) -> Row | None:
+    """What the samples in a folder were made with; None where it does not say."""
+    try:
+        found = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
 def foreign(root: Path, settings: Row) -> list[tuple[Path, int, list[str]]]:
     """Folders below `root` with samples of other settings: the folder, how many, and what differs."""
-    digest = value_digest(settings)[:8]
     found = []
-    for path in sorted(root.glob("*/settings.json")):
-        if path.parent.name.startswith(f"{digest}-"):
+    for folder in sorted(p for p in root.iterdir() if p.is_dir()) if root.is_dir() else []:
+        other = settings_of(folder)
+        if other is None or other == settings:
             continue
-        lines = sum(1 for log in path.parent.glob("shard-*.texts.jsonl") for _ in log.open("rb"))
+        lines = sum(1 for log in folder.glob("shard-*.texts.jsonl") for _ in log.open("rb"))
         if lines:
-            found.append((path.parent, lines, sorted(_differences(json.loads(path.read_text()), settings))))
+            found.append((folder, lines, sorted(_differences(other, settings))))
     return found
 
 

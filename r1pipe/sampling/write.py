@@ -11,11 +11,13 @@ from r1pipe.errors import UserError
 from r1pipe.sampling import card, choose, reviews
 from r1pipe.sampling.prompts import Prompt
 from r1pipe.sampling.settings import SamplingStep
-from r1pipe.sampling.store import Log, Store
+from r1pipe.sampling.store import SAMPLES, SETTINGS, Log, Store
 from r1pipe.stage import StageContext
+from r1pipe.store import write_json
 
 Row = dict[str, Any]
 Settled = tuple[Prompt, list[Row], list[Row]]  # its samples as they were judged, and with their last reasons
+PROMPTS = "prompts.jsonl"
 MANY = 0.05  # share of the prompts from which a fault of theirs is worth a warning
 ALIKE = 0.5
 
@@ -50,7 +52,7 @@ class Writer:
         from r1pipe.data.load import write_rows
 
         over = self._over_mix()
-        samples, prompts = Log(evidence / "samples.jsonl"), Log(evidence / "prompts.jsonl")
+        samples, prompts = Log(evidence / SAMPLES), Log(evidence / PROMPTS)
 
         def rows() -> Iterator[Row]:
             for prompt, judged, settled in self._settled():
@@ -74,6 +76,7 @@ class Writer:
         write_rows(dataset / "data.jsonl", rows())
         samples.close()
         prompts.close()
+        write_json(evidence / SETTINGS, self.store.settings)
         metrics = self._told()
         (dataset / "README.md").write_text(self._card(), encoding="utf-8", errors="backslashreplace")
         return metrics

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -118,9 +119,27 @@ def test_an_earlier_attempt_is_taken_over(tmp_path: Path) -> None:
     (other,) = (tmp_path / "one").iterdir()
     with (other / "shard-00000.texts.jsonl").open("ab") as handle:
         handle.write(b'{"key": "torn')
-    new = store(tmp_path / "two", prompts, others=[tmp_path / "one", tmp_path / "nothing"])
+    new = store(tmp_path / "two", prompts, others=[other, tmp_path / "nothing"])
     assert fill(new) == 4
     assert (new.folder / "shard-00000.texts.jsonl").read_bytes().count(b"\n") == 4, "it stands on its own"
+
+
+def test_what_a_finished_step_kept_is_taken_over(tmp_path: Path) -> None:
+    """Its work may be gone (`r1pipe prune`): every sample is in its output, rewritten ones as they were before."""
+    prompts = [prompt(i) for i in range(2)]
+    rows = [text(p, i) | {"reason": None, "verdicts": {}} for p in prompts for i in range(2)]
+    rows[1] |= {"text": "rewritten", "rewritten_from": rows[1]["text"]}
+    rows[2]["reason"] = "failed"
+    (tmp_path / "out").mkdir()
+    log = Log(tmp_path / "out" / "samples.jsonl")
+    log.append(rows)
+    log.close()
+    (tmp_path / "out" / "settings.json").write_text(json.dumps(SETTINGS))
+    new = store(tmp_path / "work", prompts, others=[tmp_path / "out"])
+    assert fill(new) == 1, "the one that failed"
+    assert made(new) == [f"{i:016x}/{j}" for i in range(2) for j in range(2)]
+    other = store(tmp_path / "other", prompts, {"model": "another"}, others=[tmp_path / "out"])
+    assert fill(other) == 4
 
 
 def test_other_settings_are_other_samples(tmp_path: Path) -> None:
