@@ -107,11 +107,13 @@ def _show(out: Console, found: Comparison) -> None:
     out.print(f"[{style}]{terminal.safe(said)}[/]", soft_wrap=True)
     for note in found.notes:
         out.print(f"[yellow]note:[/] {terminal.safe(note)}", soft_wrap=True)
+    same = ", ".join(s.name for s in found.steps if s.same)
+    if same:
+        out.print(f"[dim]the same model on both sides: {terminal.safe(same)}[/]", soft_wrap=True)
     for step in found.steps:
-        out.print()
         if step.same:
-            out.print(f"[bold]{terminal.safe(step.name)}[/]: the same model on both sides")
             continue
+        out.print()
         out.print(f"[bold]{terminal.safe(step.name)}[/]")
         for note in step.notes:
             out.print(f"  [yellow]{terminal.safe(note)}[/]", soft_wrap=True)

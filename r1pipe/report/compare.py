@@ -260,9 +260,11 @@ def _refuse(steps: list[Step]) -> None:
         return
     if not effects:
         raise UserError("the runs were evaluated on no common set and metric", hint="r1pipe table shows what each has")
+    most: dict[str, str] = {}
+    for e in sorted(effects, key=lambda e: e.n):
+        most[e.set] = f"{e.set}: {e.refused.removeprefix('not paired: ')}"
     raise UserError(
-        "the runs do not share their problems, so they cannot be compared in pairs: "
-        + "; ".join(list(dict.fromkeys(f"{e.set}: {e.refused.removeprefix('not paired: ')}" for e in effects))[:4]),
+        "the runs do not share their problems, so they cannot be compared in pairs: " + "; ".join(most.values()),
         hint="evaluate both on the same sets (the same `evaluation.sets` in the profiles)",
     )
 
@@ -303,7 +305,8 @@ def curves(comparison: Comparison) -> list[tuple[str, list[tuple[str, str, list[
     """Step -> (title, key, (label, points)): the training curves of all runs, for an overlay."""
     runs = [(f"A {r.store.run}", r) for r in comparison.a] + [(f"B {r.store.run}", r) for r in comparison.b]
     found = []
-    for name in dict.fromkeys(s for _, r in runs for s in r.steps):
+    same = {s.name for s in comparison.steps if s.same}
+    for name in dict.fromkeys(s for _, r in runs for s in r.steps if s not in same):
         have = [(label, r.steps[name].histories) for label, r in runs if name in r.steps]
         logs = [(label, histories[0]) for label, histories in have if histories]
         if len(logs) < 2:

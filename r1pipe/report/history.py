@@ -23,7 +23,6 @@ RL: tuple[Chart, ...] = (
     ("gradient norm", ("grad_norm",), (), False),
     ("groups without signal", ("frac_reward_zero_std",), (), True),
     ("cut off", ("completions/clipped_ratio",), (), True),
-    ("learning rate", ("learning_rate",), (), False),
 )
 SUPERVISED: tuple[Chart, ...] = (
     ("loss", ("loss",), (), False),
@@ -31,7 +30,6 @@ SUPERVISED: tuple[Chart, ...] = (
     ("pair accuracy", ("accuracy",), (), True),
     ("entropy", ("entropy",), (), False),
     ("gradient norm", ("grad_norm",), (), False),
-    ("learning rate", ("learning_rate",), (), False),
 )
 WANTED = ("reward", "length, tokens", "KL to the reference", "entropy", "gradient norm", "groups without signal")
 

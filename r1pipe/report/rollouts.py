@@ -53,7 +53,9 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     import pyarrow.parquet as pq
 
     try:
-        return pq.read_table(path, columns=["step", "prompt", "completion"]).to_pylist()
+        with pq.ParquetFile(path) as file:  # read_table would import pandas
+            batches = file.iter_batches(columns=["step", "prompt", "completion"])
+            return [row for batch in batches for row in batch.to_pylist()]
     except (pyarrow.ArrowException, OSError, ValueError):
         return []
 

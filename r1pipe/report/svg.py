@@ -109,9 +109,11 @@ def chart(
     for x in _steps(x0, x1):
         parts.append(f'<text x="{px(x):.1f}" y="{height - 8}" class="ax">{safe(number(x))}</text>')
     for x in marks:
+        late = px(x) > width - 60  # its number stands before it
         parts.append(
             f'<path class="mark" d="M{px(x):.1f} {TOP}V{TOP + inner_h}"/>'
-            f'<text x="{px(x) + 4:.1f}" y="{TOP + 10}" class="at">{safe(number(x))}</text>'
+            f'<text x="{px(x) + (-4 if late else 4):.1f}" y="{TOP + 10}" class="at{" end" if late else ""}">'
+            f"{safe(number(x))}</text>"
         )
     for i, line in enumerate(drawn):
         if line.band:
@@ -147,6 +149,8 @@ def _range(ys: Sequence[float], share: bool) -> tuple[float, float]:
         low, high = min(0.0, low), max(high, 0.1)
     elif low > 0 and low < 0.4 * high:
         low = 0.0  # near enough to zero for zero to be honest
+    if high == low == 0:
+        return 0.0, 1.0
     if high == low:
         pad = abs(high) * 0.1 or 1.0
         return low - pad, high + pad
