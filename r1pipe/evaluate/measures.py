@@ -26,6 +26,9 @@ from r1pipe.rewards.verdict import Verdict
 
 Row = dict[str, Any]
 COMPARED = 20  # most different wrong answers of a problem that the verifier compares; rarer ones stay apart
+# Answers that are judged together. The verifiers have a time limit for a batch, meant for one of training: a whole set
+# in one would run into it, and what is not judged by then counts as wrong, or not at all.
+BATCH, PROGRAMS = 256, 16
 WITHOUT_VOTE = frozenset({"code", "instructions", "general", "safety"})
 _WORD = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]|[^\W\u3040-\u30ff\u4e00-\u9fff]+")
 
@@ -75,6 +78,24 @@ def of_samples(problems: Sequence[Problem], n: int, tags: Tags, *, require_think
     for place, value in _majorities(problems, votes, tags).items():
         found[place][f"majority@{n}"] = value
     return found
+
+
+def verify(texts: Sequence[str], rows: Sequence[Row], tags: Tags, *, require_think: bool = True) -> list[Verdict]:
+    """The verdicts of training, in batches of a bounded size; programs apart, as they take the longest."""
+    from r1pipe.rewards import correctness
+
+    found: dict[int, Verdict] = {}
+    programs = [i for i, row in enumerate(rows) if row["kind"] == "code"]
+    others = [i for i, row in enumerate(rows) if row["kind"] != "code"]
+    for places, size in ((others, BATCH), (programs, PROGRAMS)):
+        for start in range(0, len(places), size):
+            batch = places[start : start + size]
+            mine = [rows[i] for i in batch]
+            verdicts = correctness.verify_batch(
+                [texts[i] for i in batch], mine, tags=tags, require_think=require_think
+            )
+            found |= dict(zip(batch, verdicts, strict=True))
+    return [found[i] for i in range(len(rows))]
 
 
 def _votes(problem: Problem, tags: Tags, require_think: bool) -> tuple[int, Counter[str]]:
@@ -127,14 +148,12 @@ def _majorities(
 
 def _merge(problems: Sequence[Problem], wrong: dict[int, Counter[str]], tags: Tags) -> dict[int, Counter[str]]:
     """Wrong answers that the verifier calls equal become one. All problems are asked about together."""
-    from r1pipe.rewards import correctness
-
     asked: list[tuple[int, str, str]] = []
     for place, texts in wrong.items():
         common = [text for text, _ in texts.most_common(COMPARED)]
         asked += [(place, a, b) for a, b in itertools.combinations(common, 2)]
     rows = [{**problems[place].row, **(problems[place].row.get("extra") or {}), "gold": a} for place, a, _ in asked]
-    verdicts = correctness.verify_batch([tags.wrap("compared", b) for _, _, b in asked], rows, tags=tags)
+    verdicts = verify([tags.wrap("compared", b) for _, _, b in asked], rows, tags)
     root = {(place, text): text for place, texts in wrong.items() for text in texts}
 
     def top(place: int, text: str) -> str:

@@ -140,7 +140,7 @@ def judge(
     rows: list[Row], groups: list[list[Sample]], tags: Tags, *, require_think: bool = True
 ) -> list[measures.Problem]:
     """The samples of each row with their verdicts; skipped ones are left out: they say nothing about the policy."""
-    from r1pipe.rewards import correctness, registry
+    from r1pipe.rewards import registry
     from r1pipe.rewards.instructions import Instructions, Options
     from r1pipe.rewards.verdict import Context
 
@@ -152,9 +152,7 @@ def judge(
     def given(pairs: list[tuple[Row, Sample]]) -> list[Row]:
         return [{**row, **(row.get("extra") or {})} for row, _ in pairs]
 
-    verdicts = correctness.verify_batch(
-        [s.text for _, s in judged], given(judged), tags=tags, require_think=require_think
-    )
+    verdicts = measures.verify([s.text for _, s in judged], given(judged), tags, require_think=require_think)
     by_sample = {id(s): v for (_, s), v in zip(judged, verdicts, strict=True)}
     keeps = Instructions(Options(require_think=require_think), Context(tags))
     by_sample |= {

@@ -141,3 +141,22 @@ def test_texts_without_any_thinking_are_told() -> None:
     score, warnings = run()
     assert score == 0.0 and "10 of 10 finished texts have no </think>" in warnings[0]
     assert run(require_think=False) == (1.0, [])
+
+
+def test_a_whole_set_is_not_judged_in_one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch has a time limit: what it does not reach would count as wrong."""
+    from r1pipe.evaluate import measures
+    from r1pipe.rewards import correctness
+
+    real, sizes_seen = correctness.verify_batch, []
+
+    def watched(texts: Any, rows: Any, **more: Any) -> Any:
+        sizes_seen.append(len(texts))
+        return real(texts, rows, **more)
+
+    monkeypatch.setattr(correctness, "verify_batch", watched)
+    rows = [{"kind": "number", "gold": str(i)} for i in range(600)]
+    texts = [TAGS.wrap("t", str(i if i % 3 else -1)) for i in range(600)]
+    found = measures.verify(texts, rows, TAGS)
+    assert [v.score for v in found] == [float(i % 3 > 0) for i in range(600)]
+    assert sizes_seen == [256, 256, 88]
