@@ -20,6 +20,7 @@ COMMANDS = {
     "preflight": ("r1pipe.cli.preflight", "preflight", "Check the rewards and the data of a profile before training."),
     "data": ("r1pipe.cli.data", "app", "Datasets: inspect what is there, prepare a clean copy with its manifest."),
     "config": ("r1pipe.cli.configs", "app", "Profiles: list, show, copy, validate, schema."),
+    "samples": ("r1pipe.cli.samples", "samples", "Kept and dropped samples with their verdicts; --review decides."),
     "chat": ("r1pipe.cli.chat", "chat", "Talk to the model of any step."),
     "evaluate": ("r1pipe.cli.evaluate", "evaluate", "Measure steps of a run, or any model, on a suite of benchmarks."),
     "table": ("r1pipe.cli.run", "table", "The stage table of a run."),

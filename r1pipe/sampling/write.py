@@ -203,14 +203,13 @@ class Writer:
 
 def _public(prompt: Prompt, sample: Row) -> Row:
     """A line of samples.jsonl."""
-    return {"id": sample["id"], "prompt": prompt.row["id"]} | {
-        k: v for k, v in sample.items() if k not in ("id", "key")
-    }
+    return {"id": sample["id"], "prompt": prompt.row["id"]} | sample
 
 
 def _asked(prompt: Prompt, judged: list[Row], kept: list[Row], rate: float | None) -> Row:
     """A line of prompts.jsonl: the row of the prompt, which can be a source of prompts again."""
     return prompt.row | {
+        "key": prompt.key,
         "pass_rate": None if rate is None else round(rate, 4),
         "sampled": len(judged),
         "passed": sum(s["reason"] is None for s in judged),
