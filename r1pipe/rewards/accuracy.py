@@ -1,7 +1,7 @@
 r"""Accuracy reward: is the answer right? 1.0 or 0.0.
 
-`extract` finds what is stated, only after the thinking; `rules` compares it by our own exact reading: numbers, choices,
-words, dates, times, ratios, bases, expressions, equations, sets, intervals, points, matrices, lists (`mathread`,
+`extract` finds what is stated, only after the thinking; `rules` compares it by our own exact reading: numbers,
+choices, words, dates, times, ratios, bases, expressions, equations, sets, intervals, points, matrices, lists (`mathread`,
 `mathcompare`; nothing is evaluated in floating point, rounded or run). Only golds in a notation that it does not know
 (integrals, limits) go to math-verify, in killable processes (`mathpool`). Rows of kind "number" never do.
 

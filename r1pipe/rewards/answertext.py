@@ -143,7 +143,7 @@ def same_words(gold: str, answer: str) -> bool:
     """The same words; for yes and no the first word counts, where the other is not said."""
     expected, found = words(gold), words(answer)
     if expected == found:
-        return True
+        return not answer.rstrip().endswith("?")
     if len(expected) == 1 and (opposite := _OPPOSITE.get(expected[0])):
         said = re.match(r"\w+[,.;!:，。]", clean(answer))  # `Yes, because ...`
         denied = opposite in found or (expected[0] != "no" and "not" in found)

@@ -10,7 +10,7 @@ from typing import Literal
 from r1pipe.rewards import mathsets
 from r1pipe.rewards.mathlex import Unreadable
 from r1pipe.rewards.mathsets import Reals
-from r1pipe.rewards.mathtree import Node, symbols
+from r1pipe.rewards.mathtree import Node, contains, symbols
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def as_reals(answer: Answer) -> Reals:
     """Raises Unreadable where an answer is no set of reals."""
     if isinstance(answer, Named):
         answer = answer.value
-    if isinstance(answer, Value) and not answer.unit:
+    if isinstance(answer, Value) and not answer.unit and not contains(answer.expr, "inf"):
         return mathsets.point(answer.expr)
     if isinstance(answer, Items):
         if answer.kind in ("set", "list"):

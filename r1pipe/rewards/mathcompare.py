@@ -60,7 +60,7 @@ def equal(gold: Answer, answer: Answer) -> bool:
     if isinstance(gold, Items) or isinstance(answer, Items):
         items, other = (gold, answer) if isinstance(gold, Items) else (answer, gold)
         assert isinstance(items, Items)  # 1/2 or 0.5
-        alone = len(items.items) == 1 or (items.kind == "list" and items.items)
+        alone = len(items.items) == 1 or (items.kind in ("list", "set") and items.items)
         return bool(alone) and all(equal(item, other) for item in items.items)
     if isinstance(gold, Value) and isinstance(answer, Value):
         return _values(gold, answer)

@@ -121,7 +121,8 @@ def _listed(items: list[Answer], separators: list[str]) -> Answer:
     """Several items in a row."""
     first = items[0]
     plain = first.value if isinstance(first, Named) else first
-    if isinstance(plain, Value) and symbols(plain.expr) and all(isinstance(i, Reals) for i in items[1:]):
+    holds = all(isinstance(i, Reals) for i in items[1:]) and "or" not in separators
+    if isinstance(plain, Value) and symbols(plain.expr) and holds:
         return first  # y = 2x, x > 0: where it holds
     if isinstance(first, Named) and not any(isinstance(i, Named | Reals | Relation) for i in items[1:]):
         values = (first.value, *items[1:])
@@ -141,7 +142,7 @@ def _listed(items: list[Answer], separators: list[str]) -> Answer:
             return mathsets.union(*sets)
         both = mathsets.intersection(*sets)
         return mathsets.union(*sets) if mathsets.empty(both) else both
-    return Items("list", tuple(spread(items)))
+    return Items("set" if "or" in separators else "list", tuple(spread(items)))  # `1 or 2` is no point
 
 
 def _item(tokens: Sequence[Token]) -> Answer:
@@ -337,7 +338,7 @@ def _set_algebra(parts: list[Sequence[Token]], operators: list[str]) -> Answer:
 
 
 def _cases(tokens: Sequence[Token]) -> Answer:
-    if tokens[-1].text != "end cases":
+    if not tokens or tokens[-1].text != "end cases":
         raise Unreadable("cases within a formula")
     rows = [row for row in split(tokens[:-1], frozenset({"row"}))[0] if row]
     halves = [split(row, frozenset({"&"}))[0] for row in rows]
