@@ -152,13 +152,15 @@ def worries(run: Run) -> list[Worry]:
                 found.append(Worry(step.name, f"input {link.port} is of {link.producer}, which has been made again"))
         for h in step.histories:
             found += [Worry(step.name, text, bad=True) for text in h.broken]
+    cold = next((r["step"] for r in run.rows if r["from"] is not None and r["stage"] == "sft"), None)
     for row in run.rows:
         for name, modes in row["change"].items():
             for mode, metrics in modes.items():
                 if tone(metrics.get("accuracy")) == "bad":
                     said = change_text(metrics["accuracy"])
                     where = f"{name}, {mode_name(row, mode)}"
-                    found.append(Worry(row["step"], f"accuracy fell against {row['from']} ({where}): {said}"))
+                    dip = "; a cold start often costs what RL wins back" if row["step"] == cold else ""
+                    found.append(Worry(row["step"], f"accuracy fell against {row['from']} ({where}): {said}{dip}"))
     for step in run.steps.values():
         found += [Worry(step.name, text) for text in step.warnings]
     return bad + found + [Worry("", note) for note in run.notes]
