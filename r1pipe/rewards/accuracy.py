@@ -1,8 +1,8 @@
 r"""Accuracy reward: is the answer right? 1.0 or 0.0.
 
 `extract` finds what is stated, only after the thinking; `rules` compares it by our own exact reading: numbers,
-choices, words, dates, times, ratios, bases, expressions, equations, sets, intervals, points, matrices, lists (`mathread`,
-`mathcompare`; nothing is evaluated in floating point, rounded or run). Only golds in a notation that it does not know
+choices, words, dates, times, ratios, bases, expressions, equations, sets, intervals, points, matrices, lists
+(`mathread`, `mathcompare`; nothing is rounded, and nothing run). Only golds in a notation that it does not know
 (integrals, limits) go to math-verify, in killable processes (`mathpool`). Rows of kind "number" never do.
 
 Whose fault: no answer, one that cannot be read, a bound or limit reached while it is checked: 0.0. A gold answer that
@@ -13,6 +13,8 @@ Policies
   whole: a model that does not think in tags yet gets a signal, and the form is the format reward's to ask for, as in
   the paper; scoring 0 kills all signal at the start of an R1-Zero run. `require_think: true` asks for the tag.
 - An exact gold needs the exact value, in any form of the same value (`2 \cdot 21`, `\sqrt{1764}`); no rounding.
+- Rows of kind "number" ask for a number: what is still to be worked out (`3*8`, `48/2`) may be their question, and is
+  no answer. `3*8 = 24` is one.
 - An integral, a limit, a derivative or an infinite sum in place of its value is no answer: it repeats the question.
 - 28 = 28 % either way, and 28 % = 0.28. A unit that only one side names is not asked for; a name before a value
   (`x = 5`) neither; a degree sign may be dropped, except within sin, cos, tan.
@@ -42,6 +44,7 @@ MAX_ANSWER = 25_000  # characters; longer answers are not looked at
 
 _RIGHT, _WRONG = Verdict(1.0, "scored"), Verdict(0.0, "scored")
 _UNREADABLE = Verdict(0.0, "unverifiable", "the answer cannot be read")
+_NO_NUMBER = Verdict(0.0, "unverifiable", "not a number, but something to be worked out")
 
 
 class Options(Strict):
@@ -135,6 +138,9 @@ def _compare(gold: str, candidates: list[str], number: bool, *, words: bool = Fa
     verdict = _UNREADABLE
     for candidate in candidates:
         judgement = rules.decide(gold, candidate)
+        if judgement == "equal" and number and not _is_number(candidate):
+            verdict = _NO_NUMBER
+            continue
         if judgement == "equal":
             return _RIGHT
         if judgement == "hard":
@@ -148,6 +154,13 @@ def _compare(gold: str, candidates: list[str], number: bool, *, words: bool = Fa
             if not words:
                 break
     return verdict
+
+
+def _is_number(answer: str) -> bool:
+    """A number, not something to be worked out; of an equation its last side, of a fraction one in lowest terms."""
+    last = rules.bare(answer).rpartition("=")[2].strip()
+    found = numbers.parse(last)
+    return found is not None and (found.value.denominator != 1 or not re.search(r"/|\\frac|÷", last))
 
 
 def _only(gold: str, sentence: str) -> str | None:

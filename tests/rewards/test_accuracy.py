@@ -221,3 +221,12 @@ def test_extract_cases():
 def test_outcomes_are_json_able_and_pool_is_shared():
     assert shared() is shared()
     json.dumps(accuracy.verify(cases.wrap("1"), {"gold": "1", "kind": "number"}).detail)
+
+
+def test_a_row_of_kind_number_asks_for_a_number():
+    """Else a policy that repeats the question is paid."""
+    worked_out = ["24", "24.0", "3*8 = 24", r"\boxed{24}", "So 3*8 is 24", "x = 24", "twenty-four", "一共24个"]
+    repeated = ["3*8", "12+12", r"\frac{48}{2}", "48/2", r"\boxed{3 \times 8}", "24 = 3*8"]
+    assert scores([("24", a) for a in worked_out], "number") == [1.0] * len(worked_out)
+    assert scores([("24", a) for a in repeated], "number") == [0.0] * len(repeated)
+    assert scores([("24", "3*8"), ("1/2", "0.5")], "math") == [1.0, 1.0]
