@@ -33,6 +33,7 @@ TEXTS = (
     "Hello, world! It's 2024 and we've got 1,234.5 items.", "What is 23 plus 15? First, 23 plus 15 makes 38.",
     "先算23加15，得到38。", "x = (a + b) / 2\n\nfor i in range(10):\n    print(i)", "Ünïcode, émojis 🙂 and   spaces.",
 )  # fmt: skip
+QWEN3_HEAD = 128
 NORMAL, CONTROL, USER_DEFINED, UNUSED = 1, 3, 4, 5
 
 
@@ -81,6 +82,11 @@ def write(source: Source, target: Path, dtype: str = "auto") -> Made:
         )
     architecture = getattr(gguf.MODEL_ARCH, ARCHITECTURES[family])
     rule, notes = pre_tokenizer(tokenizer, texts(source))
+    if family == "qwen3" and config.get("head_dim") not in (None, QWEN3_HEAD):
+        notes.append(
+            f"transformers takes every Qwen3 GGUF for one with heads of {QWEN3_HEAD}, and these have "
+            f"{config['head_dim']}: give from_pretrained the model's own config= as well (llama.cpp reads the size)"
+        )
     name = f"{source.name}.gguf"
     writer = gguf.GGUFWriter(target / name, gguf.MODEL_ARCH_NAMES[architecture])
     try:
