@@ -16,6 +16,7 @@ from r1pipe import manifest as mf
 from r1pipe import stage as stages
 from r1pipe.config import Profile
 from r1pipe.errors import UserError
+from r1pipe.settings import EvalConfig
 from r1pipe.store import Attempt, Store, read_lines
 
 
@@ -175,7 +176,7 @@ class Planner:
             return self._new(step, print_, parts, attempts, Why.STRICT, text, "stale")
         config = self.profile.steps[step]
         if config.evaluate and manifest.evaluation and (
-            manifest.config.get("evaluation") != config.model_dump(mode="json")["evaluation"]
+            EvalConfig.model_validate(manifest.config.get("evaluation") or {}) != config.evaluation
         ):  # fmt: skip
             notes.append("evaluation settings differ from the sealed ones; its numbers are kept")
         text = f"sealed {manifest.finished[:16].replace('T', ' ')}"

@@ -13,7 +13,9 @@ HEAVY = {"torch", "transformers", "trl", "peft", "datasets", "accelerate", "vllm
 # what a user waits for without wanting a model
 LIGHT = (
     "import r1pipe.cli.app, r1pipe.cli.run, r1pipe.cli.status, r1pipe.cli.verify, r1pipe.cli.configs, "
-    "r1pipe.cli.prune, r1pipe.cli.live, r1pipe.cli.tables, r1pipe.plan, r1pipe.runner, r1pipe.config\n"
+    "r1pipe.cli.prune, r1pipe.cli.live, r1pipe.cli.tables, r1pipe.plan, r1pipe.runner, r1pipe.config, "
+    "r1pipe.cli.evaluate, r1pipe.cli.score, r1pipe.cli.preflight, r1pipe.cli.report, r1pipe.cli.compare, "
+    "r1pipe.cli.plan, r1pipe.cli.samples, r1pipe.cli.data\n"
     "r1pipe.config.load('tiny')"
 )
 
