@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from r1pipe.data.rows import Row
 
 TEXT = 1500  # characters of an example
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def card(name: str, manifest: Mapping[str, Any], rows: Sequence[Row]) -> str:
@@ -58,6 +60,7 @@ def _example(row: Row) -> list[str]:
              if row.get(name) is not None]  # fmt: skip
     lines = [f"`{row['id']}` ({row['kind']}, {row['language']})"]
     for name, text in said:
+        text = _CONTROLS.sub("", text)
         text = text if len(text) <= TEXT else text[:TEXT] + "…"
         lines += ["", f"**{name}**", "", *(f"    {line}" for line in text.splitlines() or [""])]
     return lines

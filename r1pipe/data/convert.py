@@ -117,8 +117,8 @@ class Converter:
             found.rows.sort(key=lambda row: row["record"])
             found.dropped += [Dropped.row(row, reason) for row, reason in left]
         self._check_recognised()
-        if self.need_gold:
-            self._questions_among_problems()
+        if self.need_gold and self.what == "prompts":
+            self._leave_out_bare()
         return found
 
     def mapped(self, record: Record) -> Record:
@@ -168,17 +168,21 @@ class Converter:
         raise UserError(
             f"{self.spec.source} has columns {', '.join(sorted(found.columns))}, which are no known schema for "
             f"{self.what}",
-            hint="map them with data.columns, as in {gold: your_column}; known: " + adapters.expected(self.what),
+            hint="map them with data.columns (--columns), as in {gold: your_column}; known: "
+            + adapters.expected(self.what),
         )
 
-    def _questions_among_problems(self) -> None:
-        """In a source of problems with answers, a row with a question alone lacks its answer."""
+    def _leave_out_bare(self) -> None:
+        """In a source of problems with answers, a row with a question alone lacks its answer; in one whose answers
+        are marked with ####, a row without the mark says none."""
         found = self.found
-        if self.what != "prompts" or not found.schemas["question"] or not found.gold_from:
-            return
-        without = [r for r in found.rows if r.get("gold") is None and r.get("bare")]
-        found.rows = [r for r in found.rows if not r.get("bare")]
-        found.dropped += [Dropped.row(row, "no_gold") for row in without]
+        marked = found.schemas["gsm8k"] > 0
+        bad = {
+            r["record"] for r in found.rows if r.get("bare") and (marked or (r["gold"] is None and found.gold_from))
+        }
+        if bad:
+            found.dropped += [Dropped.row(row, "no_gold") for row in found.rows if row["record"] in bad]
+            found.rows = [row for row in found.rows if row["record"] not in bad]
 
     def _finish(self, row: Row, record: Record) -> Row:
         """The fields that every row has, with what the record says of itself."""

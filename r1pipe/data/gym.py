@@ -102,7 +102,7 @@ def rows(spec: DataSpec, what: What, seed: int) -> list[Row]:
         raise UserError(
             f"{spec.source}: {made['problem']}{nearest(*made['near']) if 'near' in made else ''}", hint=hint
         )
-    return [_row(spec, task, entry, level) for entry in made["entries"]]
+    return [row(spec, task, entry, level) for entry in made["entries"]]
 
 
 def _seed(spec: DataSpec, seed: int) -> int:
@@ -128,7 +128,8 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
         return json.loads(answer.read_text(encoding="utf-8"))
 
 
-def _row(spec: DataSpec, task: str, entry: dict[str, Any], level: int | None) -> Row:
+def row(spec: DataSpec, task: str, entry: dict[str, Any], level: int | None) -> Row:
+    """The row of a problem as the worker gives it."""
     messages = [{"role": "user", "content": entry["question"]}]
     kind = KINDS[task]
     return {

@@ -107,15 +107,18 @@ def _answer(task: str, answer: str) -> str:
     return answer
 
 
-def main() -> None:
-    request = json.loads(sys.stdin.read())
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """What is made of a request, or why nothing is."""
     try:
-        answer: dict[str, Any] = {"entries": make(request)}
+        return {"entries": make(request)}
     except Refused as refused:
-        answer = {"problem": str(refused), **refused.more}
+        return {"problem": str(refused), **refused.more}
+
+
+def main() -> None:
     out = Path(sys.argv[1])
     part = out.with_suffix(".part")
-    part.write_text(json.dumps(answer), encoding="utf-8")
+    part.write_text(json.dumps(answer(json.loads(sys.stdin.read()))), encoding="utf-8")
     part.replace(out)
 
 

@@ -17,7 +17,7 @@ def pinned(spec: DataSpec) -> str:
     if not spec.revision:
         raise UserError(
             f"the dataset {spec.source} has no pinned revision: its rows could change between two runs",
-            hint="set data.revision to a commit (the dataset's page lists them), or give a local file",
+            hint="set data.revision (--revision) to a commit (the dataset's page lists them), or give a local file",
         )
     return f"{spec.source}@{spec.revision}"
 

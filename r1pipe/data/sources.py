@@ -32,7 +32,7 @@ def is_local(source: str) -> bool:
 def make(spec: DataSpec, what: What, seed: int) -> list[Row]:
     """The rows of a source that is made from the seed."""
     if spec.rows is None:
-        raise UserError(f"{spec.source} is endless: how many rows?", hint="set data.rows")
+        raise UserError(f"{spec.source} is endless: how many rows?", hint="set data.rows (--rows)")
     rows = gym.rows(spec, what, seed) if spec.source.startswith(gym.PREFIX) else _generated(spec, what, seed)
     return [{**row, "kind": spec.kind} for row in rows] if spec.kind else rows
 

@@ -18,6 +18,8 @@ _NUMBER = re.compile(r"([-+−]?)\s*[$€£]?\s*([-+−]?)\s*((?:\d[\d,]*)?(?:\.
 # Two words in a row, or Chinese or Japanese text: a sentence, not an answer.
 _SENTENCE = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2,}[.,;:]?\s+[A-Za-z]{2,}|[\u3040-\u30ff\u3400-\u9fff]{3}")
 
+_ENDS = (".", "!", "?", "。", "！", "？")
+
 
 def gsm8k_gold(answer: str) -> str | None:
     """The number after the last `####`, without commas; None where there is none."""
@@ -30,8 +32,8 @@ def gsm8k_gold(answer: str) -> str | None:
 
 
 def gold_of(answer: str, *, solution: bool = False) -> str | None:
-    """The answer of a text: after `####`, else the last \\boxed{}, else a short line as it is (of a solution, where
-    it is no sentence); None for a worked text that marks no answer."""
+    """The answer of a text: after `####`, else the last \\boxed{}, else one line as it is, where it is no sentence;
+    None for a worked text that marks no answer."""
     if "####" in answer:
         return gsm8k_gold(answer)
     from r1pipe.rewards.extract import last_boxed
@@ -41,7 +43,13 @@ def gold_of(answer: str, *, solution: bool = False) -> str | None:
         return boxed
     if "\n" in answer:
         return None
-    return None if (solution or len(answer) > LONGEST) and _SENTENCE.search(answer) else answer
+    sentence = solution or len(answer) > LONGEST or answer[-1:] in _ENDS
+    return None if sentence and _SENTENCE.search(answer) else answer
+
+
+def is_marked(answer: str | None) -> bool:
+    """Does the text mark its answer?"""
+    return answer is not None and ("####" in answer or "boxed" in answer)
 
 
 def gold(record: Record, kind: str | None = None) -> tuple[str | None, str | None]:

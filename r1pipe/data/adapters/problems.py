@@ -36,7 +36,14 @@ def problem(record: Record, what: What, tags: Tags) -> list[Row]:
     if worked == gold:  # a solution column that holds the bare answer
         worked = None
     if what == "prompts":
-        return [{"messages": [_user(question)], "gold": gold, "gold_from": column, "reference": worked, **kind}]
+        unmarked = column == "answer" and "question" in record and not golds.is_marked(text(record[column]))
+        bare = {"bare": True} if unmarked else {}  # in a file of GSM8K rows that is no answer
+        return [
+            {"messages": [_user(question)], "gold": gold, "gold_from": column, "reference": worked, **kind, **bare}
+        ]
+    said = text(record.get("answer"))
+    if gold is None and said and "####" not in said:  # an answer in words
+        return [{"messages": [_user(question), {"role": "assistant", "content": said}]}]
     if gold is None:
         raise Drop("no_gold")
     if worked is None:
