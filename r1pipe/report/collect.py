@@ -56,6 +56,11 @@ class Step:
     rollouts: Rollouts | None = None
 
     @property
+    def gates(self) -> list[Row]:
+        """What the step's gates said: {metric, action, verdict, text}."""
+        return list(self.manifest.facts.get("gates") or []) if self.manifest else []
+
+    @property
     def sealed(self) -> str:
         """When, for a reader."""
         return self.manifest.finished[:16].replace("T", " ") if self.manifest else ""

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from r1pipe.errors import UserError, nearest
-from r1pipe.evaluate.paired import METRICS
+from r1pipe.evaluate.paired import LOWER_IS_BETTER, METRICS
 from r1pipe.manifest import Manifest
 from r1pipe.report import history
 from r1pipe.report.collect import Run
@@ -27,8 +27,7 @@ from r1pipe.stage import POLICY
 Record = dict[str, Any]
 Values = dict[str, float]  # problem -> its value in one run
 
-GOOD_UP = {"accuracy": True, "format": True, "language": True, "refusal_unsafe": True,
-           "refusal_safe": False, "refusal_lookalike": False, "truncated": False}  # fmt: skip
+NEUTRAL = frozenset({"tokens"})  # longer is neither better nor worse
 SHOWN = ("accuracy", "format", "language", "tokens", "truncated", "refusal_unsafe", "refusal_safe")
 NONE = "no difference shown"
 RESAMPLES = 10_000
@@ -90,10 +89,7 @@ class Comparison:
 
 def compare(a: list[Run], b: list[Run], steps: Sequence[str] = (), metrics: Sequence[str] = ()) -> Comparison:
     """Compares every step that all runs have evaluated (or those named). Raises UserError where nothing is shared."""
-    for metric in metrics:
-        if metric not in METRICS:
-            known = ", ".join(METRICS)
-            raise UserError(f'unknown metric "{metric}"{nearest(metric, METRICS)}', hint=f"one of {known}")
+    _check(metrics, [*a, *b])
     chosen = _steps(a, b, steps)
     found = [_step(a, b, *names, tuple(metrics) or SHOWN) for names in chosen]
     _refuse(found)
@@ -106,6 +102,15 @@ def compare(a: list[Run], b: list[Run], steps: Sequence[str] = (), metrics: Sequ
         if odd:
             notes.append(f"the runs of {letter} differ in more than the seed: {', '.join(odd[:6])}")
     return Comparison(a, b, found, notes, _environments(a, b, [n[0] for n in chosen]))
+
+
+def _check(metrics: Sequence[str], runs: list[Run]) -> None:
+    """Raises UserError for a number that no record has: those of every record, and those of several samples."""
+    more = {name for run in runs for rows in run.records.values() for r in rows for name in r.get("more") or ()}
+    known = [*METRICS, *sorted(more)]
+    for metric in metrics:
+        if metric not in known:
+            raise UserError(f'unknown metric "{metric}"{nearest(metric, known)}', hint=f"one of {', '.join(known)}")
 
 
 def _steps(a: list[Run], b: list[Run], wanted: Sequence[str]) -> list[tuple[str, str]]:
@@ -188,7 +193,7 @@ def _effect(
 
 
 def _values(rows: Iterable[Record], set_: str, mode: str, metric: str) -> Values:
-    pick = METRICS[metric]
+    pick = METRICS.get(metric) or (lambda r: (r.get("more") or {}).get(metric))
     mine = (r for r in rows if r["set"] == set_ and r["mode"] == mode)
     return {r["id"]: v for r in mine if (v := pick(r)) is not None}
 
@@ -249,8 +254,9 @@ def _correct(effects: list[Effect]) -> None:
         effect.holm = highest
         if highest < 0.05:
             up = effect.delta > 0
-            good = GOOD_UP.get(effect.metric)
-            effect.verdict = ("more" if up else "fewer") if good is None else "better" if up == good else "worse"
+            good = effect.metric not in LOWER_IS_BETTER
+            told = ("more" if up else "fewer") if effect.metric in NEUTRAL else "better" if up == good else "worse"
+            effect.verdict = told
 
 
 def _refuse(steps: list[Step]) -> None:

@@ -46,6 +46,7 @@ def html(run: Run, made: str) -> str:
         down=dag.draw(nodes(run), down=True),
         stages=stage_table(run),
         since=tables.summary(run.rows),
+        gates=[(s.name, g) for s in run.steps.values() for g in s.gates],
         training=[t for step in run.steps.values() if (t := training(step))],
         over_time=[t for step in run.steps.values() for h in step.histories if h.rl and (t := over_time(step, h))],
         reflection=samples.reflection_by_step(run),

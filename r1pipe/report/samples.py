@@ -159,7 +159,7 @@ def why(record: Row, tags: Tags, known: str | None = None) -> str:
         said.append(f"answers {_short(answer)}")
     elif 0 < value < 1:
         said.append(f"right in {100 * value:.0f} % of its samples; this is the first")
-    elif record.get("truncated"):
+    elif record.get("finish") == "length":
         said.append("cut off before its answer ended")
     elif not answer:
         said.append("ends without an answer")

@@ -162,7 +162,8 @@ def worries(run: Run) -> list[Worry]:
                     dip = "; a cold start often costs what RL wins back" if row["step"] == cold else ""
                     found.append(Worry(row["step"], f"accuracy fell against {row['from']} ({where}): {said}{dip}"))
     for step in run.steps.values():
-        found += [Worry(step.name, text) for text in step.warnings]
+        failed = {str(g["text"]) for g in step.gates if (g["verdict"], g["action"]) == ("tripped", "fail")}
+        found += [Worry(step.name, text, bad=text in failed) for text in step.warnings]  # gates warn too
     return bad + found + [Worry("", note) for note in run.notes]
 
 

@@ -106,14 +106,22 @@ def two(tmp_path: Path) -> tuple[Made, Made]:
     return build(tmp_path / "runs", "a", gain=0.1), build(tmp_path / "runs", "b", gain=0.3)
 
 
-def test_steps_settings_and_headline(two: tuple[Made, Made], tmp_path: Path) -> None:
-    a, b = (load(m) for m in two)
-    found = cp.compare([a], [b])
-    assert [(s.name, s.same) for s in found.steps][:2] == [("base", True), ("sft", True)]
-    last = found.steps[-1]
-    assert last.name == "alignment-grpo"
-    # Made seals equal weights: what differs is only what was measured
+def test_equal_models_are_not_compared(two: tuple[Made, Made]) -> None:
+    found = cp.compare(*([load(m)] for m in two))  # Made seals equal weights
+    assert [(s.name, s.same, s.effects) for s in found.steps][-1] == ("alignment-grpo", True, [])
+    assert comparepage.headline(found)[1].startswith("Every shared step is the same model on both sides (base, sft")
     assert "one run a side" in found.notes[0]
+
+
+def test_a_number_of_several_samples(two: tuple[Made, Made]) -> None:
+    """pass@k and its like stand in the records under `more`."""
+    for made, value in zip(two, (0.0, 1.0), strict=True):
+        attempt, _ = made.sealed["alignment-grpo"]
+        rows = [r | {"more": {"pass@4": value}} for r in records(0.8)]
+        (attempt.output("evaluation") / "data.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    different(two[1], "alignment-grpo")
+    found = cp.compare([load(two[0])], [load(two[1])], ["alignment-grpo"], ["pass@4"])
+    assert {(e.metric, e.verdict, e.delta) for e in found.effects} == {("pass@4", "better", 1.0)}
 
 
 def different(made: Made, step: str, **more: object) -> None:

@@ -141,6 +141,16 @@ def test_a_step_that_trains_shows_its_curves(partial: Made) -> None:
     assert "reward-models: helpful 13 training steps, interrupted" in Seen(html(partial)).words
 
 
+def test_gates_are_told(partial: Made) -> None:
+    gates = [{"metric": "accuracy", "action": a, "verdict": v, "text": t} for a, v, t in (
+        ("fail", "tripped", "accuracy fell <b>"), ("warn", "passed", "format held"),
+    )]  # fmt: skip
+    partial.step("reward-models", inputs={"model": "base"}, facts={"gates": gates}, warnings=["accuracy fell <b>"])
+    said = [(w.text, w.bad) for w in verdict.worries(load(partial)) if w.step == "reward-models"]
+    assert said == [("accuracy fell <b>", True)]
+    assert "passed reward-models: format held" in Seen(html(partial)).words
+
+
 def test_a_result_that_was_made_again_is_told(demo: Made) -> None:
     old, manifest = demo.sealed["sft"]
     again = demo.store.attempt("sft", manifest.fingerprint, 2)
@@ -177,10 +187,10 @@ def test_a_fall_is_a_worry_and_no_gain_is_no_success(tmp_path: Path) -> None:
 
 
 def test_a_long_run_stays_small(tmp_path: Path) -> None:
-    made = build(tmp_path / "runs", steps=10_000)
+    made = build(tmp_path / "runs", steps=4_000)
     text = html(made)
     assert len(text.encode()) < 2_000_000
-    assert "each point is the mean of 25 steps" in text
+    assert "each point is the mean of 10 steps" in text
 
 
 def test_markdown(demo: Made) -> None:
