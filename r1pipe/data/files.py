@@ -212,7 +212,8 @@ def _csv(path: Path, count: Count) -> Iterator[Record]:
             message = f"{path} is not UTF-8 after line {reader.line_num}: {error.reason}"
             raise UserError(message, hint="save it as UTF-8") from None
         except csv.Error as error:
-            raise UserError(f"{path} line {reader.line_num} is not CSV: {error}", hint="correct the line") from None
+            line = reader.reader.line_num  # DictReader's own counts finished rows
+            raise UserError(f"{path} line {line} is not CSV: {error}", hint="correct the line") from None
 
 
 def _parquet(path: Path, count: Count) -> Iterator[Record]:

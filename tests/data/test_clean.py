@@ -255,12 +255,16 @@ def test_filters(tmp_path: Path) -> None:
         rows = load(DataSpec(source=str(source), clean=Cleaning(**options)), "prompts", seed=0, ctx=counts)
         return {r["gold"] for r in rows}, {k.removeprefix("data/dropped/"): n for k, n in counts.items()}
 
-    assert golds(languages=["de"]) == ({"2"}, {"language": 6})
+    assert golds(languages=["German"]) == ({"2"}, {"language": 6})
     assert golds(min_chars=10, max_chars=100) == ({"2", "3", "4", "5", "7"}, {"too_short": 1, "too_long": 1})
     assert golds(pass_rate=(0.2, 0.9)) == ({"1", "2", "6", "7"}, {"no_pass_rate": 1, "too_easy": 1, "too_hard": 1})
     rows = load(DataSpec(source=str(source)), "prompts", seed=0)
     rates = [{"id": r["id"], "passed": int(r["gold"]), "sampled": 8} for r in rows]
     jsonl(tmp_path / "rates.jsonl", *rates, {"id": None}, {"id": "x", "pass_rate": 7})
+    assert golds(pass_rate=(0.5, 0.7), pass_rates=str(tmp_path / "rates.jsonl"))[0] == {"4", "5"}
+    traces = [{**r, "messages": [*r["messages"], {"role": "assistant", "content": "so"}], "id": "0" * 16,
+               "pass_rate": int(r["gold"]) / 8} for r in rows]  # fmt: skip
+    jsonl(tmp_path / "rates.jsonl", *traces)  # of a sampling run
     assert golds(pass_rate=(0.5, 0.7), pass_rates=str(tmp_path / "rates.jsonl"))[0] == {"4", "5"}
     jsonl(tmp_path / "rates.jsonl", {"id": "x"})
     with pytest.raises(UserError, match="no measured pass rates"):

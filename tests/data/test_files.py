@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from r1pipe.data import files
 from r1pipe.data.load import datasets_digest, load, read_rows, source_digest, write_rows
 from r1pipe.digest import rows_digest
 from r1pipe.errors import UserError
@@ -49,28 +52,6 @@ def test_read_rows_names_the_line(tmp_path: Path) -> None:
         read_rows(tmp_path / "y.jsonl")
 
 
-@pytest.mark.skipif(not CASES.is_file(), reason="shared/cases is not beside this checkout")
-@pytest.mark.parametrize(
-    "name", ["bom", "crlf", "u2028", "torn-tail", "torn-middle", "empty", "late-type", "mixed-types"]
-)
-def test_bad_files(name: str, tmp_path: Path) -> None:
-    cases = map(json.loads, CASES.read_text(encoding="utf-8").split("\n")[:-1])
-    case = next(c for c in cases if c["id"] == f"data-file-{name}")
-    expect, counts = case["expect"], Counts()
-    (tmp_path / "x.jsonl").write_bytes(bytes.fromhex(case["input"]["bytes_hex"]))
-    spec = DataSpec(source=str(tmp_path / "x.jsonl"))
-    if "error" in expect:
-        with pytest.raises(UserError, match=expect["error"]):
-            load(spec, "prompts", seed=0)
-        return
-    rows = load(spec, "prompts", seed=0, ctx=counts)
-    assert len(rows) == expect["rows"]
-    assert counts.get("data/dropped/no_gold", 0) == expect.get("dropped", 0)
-    assert counts.get("data/dropped/torn_line", 0) == expect.get("torn", 0)
-    if "golds" in expect:
-        assert sorted(r["gold"] for r in rows) == sorted(expect["golds"])
-
-
 def test_formats_agree(tmp_path: Path) -> None:
     pq = pytest.importorskip("pyarrow.parquet")
     import pyarrow
@@ -98,6 +79,88 @@ def test_a_folder_and_its_splits(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no split 'dev'"):
         load(DataSpec(source=str(tmp_path), split="dev"), "prompts", seed=0)
     assert source_digest(DataSpec(source=str(tmp_path))) != source_digest(DataSpec(source=str(tmp_path), split="test"))
+
+
+def test_files_that_look_otherwise(tmp_path: Path) -> None:
+    row = {"problem": "1+1?", "answer": 0.50}
+    line = json.dumps(row).replace("0.5", "0.50") + "\n"
+    (tmp_path / "lines.json").write_text(line * 2)  # one object a line under another name
+    (tmp_path / "one.json").write_text(line)
+    (tmp_path / "rows.json").write_text(json.dumps({"version": 1, "rows": [row]}))
+    with gzip.open(tmp_path / "x.jsonl.gz", "wt") as handle:
+        handle.write(line)
+    for name, n in (("lines.json", 2), ("one.json", 1), ("rows.json", 1), ("x.jsonl.gz", 1)):
+        rows = load(DataSpec(source=str(tmp_path / name)), "prompts", seed=0)
+        assert [r["gold"] for r in rows] == (["0.5"] if name == "rows.json" else ["0.50"]) * n
+    text = json.dumps([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}])
+    quoted = text.replace('"', '""')
+    (tmp_path / "x.csv").write_text(f'messages\n"{quoted}"\n', encoding="utf-8")
+    assert load(DataSpec(source=str(tmp_path / "x.csv")), "traces", seed=0)[0]["messages"][1]["content"] == "Ho"
+
+
+def test_long_integers_and_decimals_keep_their_digits(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text(
+        '{"problem": "a?", "answer": %s}\n{"problem": "b?", "answer": 1.10e-7}\n' % ("9" * 5000)
+    )
+    golds = [r["gold"] for r in load(DataSpec(source=str(tmp_path / "x.jsonl")), "prompts", seed=0)]
+    assert sorted(golds) == ["1.10e-7", "9" * 5000]
+    value = files.Float("0.50")
+    assert (value, str(value), json.dumps(value), pickle.loads(pickle.dumps(value)).digits) == (
+        0.5,
+        "0.50",
+        "0.5",
+        "0.50",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("x.jsonl", '{"problem": "a"}\n'.encode("utf-16"), "line 1 is not JSON: it is UTF-16"),
+        ("x.jsonl", '{"problem": "é"}\n{"a": 1}\n'.encode("latin-1"), "line 1 is not JSON: byte 14 is not UTF-8"),
+        ("x.jsonl", b'{"a": 1}\n[1]\n', "line 2 is a list, not an object"),
+        ("x.jsonl", b'"text"\n', "line 1 is a text"),
+        ("x.jsonl", b"[" * 100_000 + b"]" * 100_000 + b"\n", "nested too deeply"),
+        ("x.json", b'{"a": ', "is not JSON"),
+        ("x.json", b"5", "holds one number"),
+        ("x.json", b'[{"a": 1}, null]', "row 2 is a null"),
+        ("x.csv", "a,b\né,1\n".encode("latin-1"), "is not UTF-8"),
+        ("x.csv", b"a,a\n1,2\n", 'has the column "a" twice'),
+        ("x.csv", b'a,b\n"open,1\n2,3\n', "is not CSV"),
+        ("x.csv", b'a,b\n"a"b,1\n', "line 2 is not CSV"),
+        ("x.parquet", b"PAR1 no", "is not Parquet"),
+        ("x.jsonl.gz", b"no gzip", "no gzip file"),
+        ("x.txt", b"a", "is none of .jsonl"),
+    ],
+)
+def test_bad_files_are_named(name: str, content: bytes, said: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError) as fault:
+        load(DataSpec(source=str(tmp_path / name)), "prompts", seed=0)
+    assert said in str(fault.value) and str(tmp_path / name) in str(fault.value)
+
+
+def test_splits_of_a_snapshot_of_the_hub(tmp_path: Path) -> None:
+    row = {"problem": "1+1?", "answer": 2}
+    for name in ("data/train_prefs-00000-of-00002", "data/train_prefs-00001-of-00002", "data/train_sft-00000-of-00001",
+                 "data/test_prefs-00000-of-00001", ".cache/huggingface/train", "other/part-0"):  # fmt: skip
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        jsonl(tmp_path / f"{name}.jsonl", row)
+    (tmp_path / "dataset_infos.json").write_text("{}")
+    assert len(files.find(str(tmp_path), "train_prefs")) == 2
+    assert len(files.find(str(tmp_path), "test")) == 1
+    with pytest.raises(UserError, match="several splits for 'train': train_prefs, train_sft"):
+        files.find(str(tmp_path), "train")
+    with pytest.raises(UserError, match=r"no split 'dev' \(found: test_prefs, train_prefs, train_sft\)"):
+        files.find(str(tmp_path), "dev")
+    (tmp_path / "main" / "train").mkdir(parents=True)
+    jsonl(tmp_path / "main" / "train" / "part-1.jsonl", row)
+    assert [p.name for p in files.find(str(tmp_path / "main"), "train")] == ["part-1.jsonl"]
+    (tmp_path / "saved").mkdir()
+    (tmp_path / "saved" / "data-00000-of-00001.arrow").touch()
+    with pytest.raises(UserError, match="has no") as fault:
+        files.find(str(tmp_path / "saved"), "train")
+    assert "to_parquet" in str(fault.value)
 
 
 def test_source_digest(tmp_path: Path) -> None:

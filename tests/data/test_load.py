@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from r1pipe.data.adapters import gsm8k_gold
 from r1pipe.data.load import load
 from r1pipe.errors import UserError
 from r1pipe.settings import DataSpec
-from tests.data.test_files import CASES, Counts, jsonl
+from tests.data.test_files import Counts, jsonl
 
 USER = {"role": "user", "content": "2+2?"}
 ANSWER = {"role": "assistant", "content": "<think>\ntwo twos\n</think>\n<answer>4</answer>"}
@@ -141,28 +140,6 @@ def test_hub_faults(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
     with pytest.raises(UserError, match="cannot load openai/gsm8k-not-there@abc"):
         load(DataSpec(source="openai/gsm8k-not-there", revision="abc"), "prompts", seed=0)
-
-
-@pytest.mark.skipif(not CASES.is_file(), reason="shared/cases is not beside this checkout")
-@pytest.mark.parametrize(
-    "name",
-    ["answer-bool", "answer-float", "answer-huge-int", "answer-list", "deepscaler", "gsm8k", "messages-ends-user",
-     "problem-null", "prompt-completion", "reasoning-content", "ultrafeedback", "ultrafeedback-tie"],
-)  # fmt: skip
-def test_cases(name: str, tmp_path: Path) -> None:
-    cases = map(json.loads, CASES.read_text(encoding="utf-8").split("\n")[:-1])
-    case = next(c for c in cases if c["id"] == f"data-{name}")
-    expect = case["expect"]
-    what = {"sft": "traces", "preference": "pairs"}.get(case["input"].get("use", "grpo"), "prompts")
-    if "drop" in expect:
-        with pytest.raises(UserError, match="no rows"):
-            one(tmp_path, case["input"]["row"], what)
-        return
-    row = one(tmp_path, case["input"]["row"], what)
-    for key, wanted in expect.items():
-        got = {"question": row["messages"][0]["content"], "response": row["messages"][-1]["content"],
-               "prompt": row["messages"]}.get(key, row.get(key))  # fmt: skip
-        assert got == wanted
 
 
 def test_gsm8k_golds() -> None:

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from r1pipe.data import files
+from r1pipe.data import files, languages
 from r1pipe.data.clean.dedup import question
 from r1pipe.data.convert import Dropped
-from r1pipe.data.rows import Row
-from r1pipe.data.values import number, text
+from r1pipe.data.rows import Row, is_ours, row_id
+from r1pipe.data.values import Record, number, text
 from r1pipe.errors import UserError
 from r1pipe.settings import Cleaning
 
@@ -19,10 +19,11 @@ def filtered(
     rows: Sequence[Row], options: Cleaning, rates: Mapping[str, float] | None
 ) -> tuple[list[int], list[Dropped]]:
     """Indexes of the rows to keep, and the others. `rates`: pass rates by row id."""
+    wanted = {languages.code(name) or name for name in options.languages or ()}
     kept: list[int] = []
     dropped: list[Dropped] = []
     for index, row in enumerate(rows):
-        found = _reason(row, options, rates)
+        found = _reason(row, options, wanted, rates)
         if found is None:
             kept.append(index)
         else:
@@ -30,8 +31,10 @@ def filtered(
     return kept, dropped
 
 
-def _reason(row: Row, options: Cleaning, rates: Mapping[str, float] | None) -> tuple[str, dict[str, Any]] | None:
-    if options.languages is not None and row["language"] not in options.languages:
+def _reason(
+    row: Row, options: Cleaning, wanted: set[str], rates: Mapping[str, float] | None
+) -> tuple[str, dict[str, Any]] | None:
+    if wanted and row["language"] not in wanted:
         return "language", {"language": row["language"]}
     if options.min_chars is not None and (n := len(question(row).strip())) < options.min_chars:
         return "too_short", {"chars": n}
@@ -56,13 +59,14 @@ _ANSWERS = ("chosen", "rejected", "response")
 
 
 def pass_rates(path: str) -> dict[str, float]:
-    """Pass rates by row id, of a file with the columns `id` and `pass_rate`, or `id`, `passed` and `sampled`."""
+    """Pass rates by row id, of a file with the columns `id` and `pass_rate`, or `id`, `passed` and `sampled`. Of
+    traces, as rejection sampling writes them, the id is that of the prompt."""
     found: dict[str, float] = {}
     records = 0
     for file in files.find(path, "train"):
         for record in files.read(file, lambda reason: None):
             records += 1
-            name, rate = text(record.get("id")), number(record.get("pass_rate"))
+            name, rate = _prompt_id(record), number(record.get("pass_rate"))
             if rate is None:
                 passed, sampled = number(record.get("passed")), number(record.get("sampled"))
                 rate = passed / sampled if passed is not None and sampled else None
@@ -74,3 +78,10 @@ def pass_rates(path: str) -> dict[str, float]:
             hint="columns id and pass_rate (0 to 1), or id, passed and sampled",
         )
     return found
+
+
+def _prompt_id(record: Record) -> str | None:
+    turns = record.get("messages")
+    if is_ours(record) and isinstance(turns, list) and turns and turns[-1].get("role") == "assistant":
+        return row_id(turns[:-1])
+    return text(record.get("id"))
