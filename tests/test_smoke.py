@@ -18,6 +18,7 @@ import pytest
 
 from r1pipe import manifest as mf
 from r1pipe.store import Store
+from tests.report.browser import check, needs_chromium
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -157,3 +158,18 @@ def test_r1_zero(finished: tuple[Path, dict[str, Any]]) -> None:
 def test_no_pickle_lies_in_an_output(finished: tuple[Path, dict[str, Any]]) -> None:
     outputs = [p for p in (finished[0] / "runs").glob("*/*/*/out/**/*") if p.is_file()]
     assert {p.suffix for p in outputs} <= {".safetensors", ".json", ".jinja", ".jsonl", ".md"}
+
+
+@needs_chromium
+def test_the_report_of_a_real_run_is_whole(finished: tuple[Path, dict[str, Any]]) -> None:
+    path = finished[0] / "report.html"
+    assert r1pipe(finished[0], "report", "smoke-full", "--out", str(path)).returncode == 0
+    check(path)
+
+
+def test_preflight_of_a_finished_run(finished: tuple[Path, dict[str, Any]]) -> None:
+    done = r1pipe(finished[0], "preflight", "--profile", "smoke", "--prompts", "4", "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)["steps"]["reasoning-grpo"]
+    assert report["golds"]["wrong"] == report["broken"]["wrong"] == 0
+    assert report["samples"]["groups"] == 4 and report["fails"] is None
