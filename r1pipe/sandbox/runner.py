@@ -89,7 +89,8 @@ def _watch(pid: int, job: dict[str, Any], started: float) -> tuple[str, int, int
         tasks, resident = _survey(job["namespaces"])
         if tasks > job["processes"]:
             return "processes", 0, 0
-        if resident > job["memory_mb"] * 1024:
+        # Looked at twice: what forks share moves from one to the other while they are counted.
+        if resident > job["memory_mb"] * 1024 and _survey(job["namespaces"])[1] > job["memory_mb"] * 1024:
             return "memory", 0, 0
         if job["namespaces"]:
             disk = os.statvfs("/tmp")
@@ -161,6 +162,8 @@ def _unshared(pid: int, resident: int, processes: int) -> int:
             for line in file.read(4096).split(b"\n"):
                 if line.startswith(b"Pss:"):
                     return int(line.split()[1])
+    except (FileNotFoundError, ProcessLookupError):
+        return 0  # it has just ended
     except OSError:
         pass  # not readable: counted in full
     return resident
