@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Sequence
 from fractions import Fraction
 
-from r1pipe.rewards import mathfamily, mathperiod, mathread, mathsame, mathsets, mathunits
+from r1pipe.rewards import mathbudget, mathfamily, mathperiod, mathread, mathsame, mathsets, mathunits
 from r1pipe.rewards.mathanswer import (
     Answer,
     Dots,
@@ -37,6 +37,7 @@ MAX_COMPARISONS = 5_000
 
 def same(gold: str, answer: str) -> bool:
     """Raises Unreadable (another notation than what is read here), TooHard (out of bounds), Undefined."""
+    mathbudget.restart()
     return equal(mathread.read(gold), mathread.read(answer))
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from r1pipe.rewards import mathbudget
 from r1pipe.rewards.mathlex import TooHard
 from r1pipe.rewards.mathtree import Node, num, size, substitute
 
-MAX_BITS = 200_000  # of a number; larger powers and factorials stay as they are written
+MAX_BITS = 100_000  # of a number; larger powers and factorials stay as they are written
 MAX_TERMS = 1_000  # of a sum or a product that is written out
 PRIME = 2305843009213693921
 ROOT_OF_MINUS_ONE = 583529827753931384  # its square is PRIME - 1
@@ -40,6 +41,7 @@ def fold(node: Node) -> Node:
     if node.op == "mod" and args[1].op == "num":
         return _mod(args[0], args[1])
     if all(a.op == "num" for a in args):
+        mathbudget.spend(2 + (sum(bits(a.value) for a in args) // 700) ** 2)
         value = _compute(node.op, [a.value for a in args])
         if value is not None:
             return num(value)
@@ -62,7 +64,7 @@ def _compute(op: str, v: list[Fraction]) -> Fraction | None:
             return _pow(v[0], v[1])
         case "root":
             return _pow(v[0], 1 / v[1]) if v[1] != 0 else None
-        case "fact" if whole and 0 <= v[0] < 14_000:
+        case "fact" if whole and 0 <= v[0] < 7_500:
             return Fraction(math.factorial(int(v[0])))
         case "binom" if whole and v[1] >= 0 and v[0] >= 0:
             n, k = int(v[0]), int(v[1])
@@ -141,7 +143,9 @@ def _residue(node: Node, m: int) -> int:
         case "mul":
             return math.prod(_residue(a, m) for a in node.args) % m
         case "pow" if node.args[1].op == "num" and node.args[1].value >= 0 and node.args[1].value.denominator == 1:
-            return pow(_residue(node.args[0], m), int(node.args[1].value), m)
+            exponent = int(node.args[1].value)
+            mathbudget.spend(exponent.bit_length() * (1 + m.bit_length() // 30) // 3)
+            return pow(_residue(node.args[0], m), exponent, m)
     raise NotRational(node.op)
 
 
@@ -152,6 +156,7 @@ def _iterated(node: Node) -> Node:
     terms = int(high.value - low.value) + 1
     if terms > MAX_TERMS or max(terms, 0) * size(body) > 20_000:
         raise TooHard("a long sum")
+    mathbudget.spend(20 * max(terms, 0) * size(body))
     values = [fold(substitute(body, node.name, num(low.value + i))) for i in range(max(terms, 0))]
     if not values:
         return num(0 if node.op == "sum" else 1)
@@ -160,6 +165,7 @@ def _iterated(node: Node) -> Node:
 
 def modular(node: Node, at: dict[str, int]) -> int:
     """The value of a folded tree in the prime field. Raises NotRational, Undefined."""
+    mathbudget.spend(1)
     match node.op:
         case "num":
             return node.value.numerator % PRIME * _inverse(node.value.denominator % PRIME) % PRIME
@@ -180,6 +186,7 @@ def modular(node: Node, at: dict[str, int]) -> int:
             base, exponent = modular(node.args[0], at), int(node.args[1].value)
             if base == 0 and exponent <= 0:
                 raise Undefined("0 to a power that is not positive")
+            mathbudget.spend(10)
             return pow(base, exponent % (PRIME - 1), PRIME) if base else 0
     raise NotRational(node.op)
 

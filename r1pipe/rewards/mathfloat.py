@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from r1pipe.rewards import mathbudget
 from r1pipe.rewards.mathexact import MAX_TERMS, Undefined
 from r1pipe.rewards.mathlex import TooHard, Unreadable
-from r1pipe.rewards.mathtree import Node, num, substitute
+from r1pipe.rewards.mathtree import Node, num, size, substitute
 
 MAX_MAGNITUDE = 30_000  # binary, of every number on the way
-MAX_COST = 600_000  # about a microsecond each
 
 _local = threading.local()
 
@@ -36,22 +36,19 @@ class Evaluator:
         at: Mapping[str, Fraction] | None = None,
         *,
         log_base: int | None = None,
-        budget: int = MAX_COST,
         real: bool = False,
     ) -> None:
         self.mp, self.real = _context(), real
         self.mp.prec = precision
         self.at = {name: self._number(value) for name, value in (at or {}).items()}
-        self.log_base, self.budget = log_base, budget
+        self.log_base = log_base
         self.magnitude = 0
         self.price = 1 + (precision / 400) ** 1.6
 
     def value(self, node: Node) -> Any:
         """Raises Undefined, TooHard, Unreadable."""
         value = self._value(node)
-        self.budget -= int((3 if node.op in _CHEAP else 40) * self.price)
-        if self.budget < 0:
-            raise TooHard("too much to compute")
+        mathbudget.spend(int((3 if node.op in _CHEAP else 40) * self.price))
         if self.real and value.imag != 0:
             raise Undefined("not real here")
         if value != 0:
@@ -166,7 +163,7 @@ class Evaluator:
             if not _real(a) or a.real != int(a.real) or not 0 <= a.real < 10_000:
                 raise Undefined(f"{op} of this number")
             whole.append(int(a.real))
-        self.budget -= 2_000
+        mathbudget.spend(2_000)
         return self.mp.factorial(whole[0]) if op == "fact" else self.mp.binomial(*whole)
 
     def _iterated(self, node: Node) -> Any:
@@ -174,6 +171,7 @@ class Evaluator:
         ends = [self.value(low), self.value(high)]
         if not all(_real(e) and e.real == int(e.real) for e in ends) or ends[1].real - ends[0].real > MAX_TERMS:
             raise TooHard("a long sum")
+        mathbudget.spend(20 * size(body) * max(0, int(ends[1].real - ends[0].real)))
         total = self.mp.mpf(0 if node.op == "sum" else 1)
         for k in range(int(ends[0].real), int(ends[1].real) + 1):
             term = self.value(substitute(body, node.name, num(k)))

@@ -324,6 +324,8 @@ def _braced(tokens: Sequence[Token]) -> Answer:
 def _set_algebra(parts: list[Sequence[Token]], operators: list[str]) -> Answer:
     if not all(parts):
         raise Unreadable("half a set")
+    if len(parts) > mathsets.MAX_ENDS:
+        raise TooHard("a set of many pieces")
     answers = [_plain(p) for p in parts]
     if set(operators) == {"cup"} and all(isinstance(a, Items) and a.kind == "set" for a in answers):
         return Items("set", tuple(i for a in answers if isinstance(a, Items) for i in a.items))

@@ -23,7 +23,7 @@ from r1pipe.rewards.mathtree import INF, MINUS_INF, PI, Node, contains, neg, num
 FIRST_PRECISION = 64
 MAX_BITS = 20_000  # of the numbers in two expressions that are compared by their values
 POINTS = 6  # where functions must agree
-TRIES = 40
+TRIES = 60
 
 _TAKES_ANGLE = frozenset({"sin", "cos", "tan"})
 _WHOLE = frozenset({"fact", "binom", "mod"})  # their variables are whole numbers
@@ -101,41 +101,54 @@ def _same_rational(a: Node, b: Node, names: list[str]) -> bool:
 
 def _same_function(a: Node, b: Node, names: list[str]) -> bool:
     bases = (10, None) if _bare_log(a) or _bare_log(b) else (None,)
-    complex_ = contains(a, "i") or contains(b, "i")
+    real = not (contains(a, "i") or contains(b, "i"))
     whole = _whole(a) | _whole(b)
     for base in bases:
-        agreed = 0
-        undecided = None
-        for at in _points(names, whole):
-            try:
-                same = _same_at(at, a, b, base, real=not complex_)
-            except (Undefined, TooHard) as error:
-                undecided = error
-                continue
-            if not same:
-                agreed = -1
-                break
-            agreed += 1
-            if agreed == POINTS:
-                return True
-        if agreed == 0 and undecided is not None:
-            raise undecided
+        agreed = _agreed(a, b, names, whole, base, real)
+        if agreed == 0 and real:  # nowhere real, such as arcsin(x - 50)
+            agreed = _agreed(a, b, names, whole, base, False)
+        if agreed == 0:
+            raise Undefined("no point where both are defined")
         if agreed > 2:
             return True
     return False
 
 
+def _agreed(a: Node, b: Node, names: list[str], whole: frozenset[str], base: int | None, real: bool) -> int:
+    """At how many points two functions agree; -1 where they differ anywhere."""
+    agreed = 0
+    large: TooHard | None = None
+    for at in _points(names, whole):
+        try:
+            if not _same_at(at, a, b, base, real=real):
+                return -1
+        except Undefined:
+            continue
+        except TooHard as error:
+            large = error
+            continue
+        agreed += 1
+        if agreed == POINTS:
+            break
+    if agreed == 0 and large is not None:
+        raise large
+    return agreed
+
+
 def _points(names: list[str], whole: frozenset[str]) -> Iterator[dict[str, Fraction]]:
-    """Points of all signs, near 1 in size; then positive ones, for functions that are real there only."""
+    """Points of all signs, near 1 in size; then others, for functions that are real elsewhere only."""
     rng = random.Random(2)
     signs = itertools.cycle(itertools.product((1, -1), repeat=min(len(names), 3)))
     for attempt in range(TRIES):
-        pattern = next(signs)
+        pattern, scale = next(signs), _SCALES[attempt % len(_SCALES)] if attempt >= 2 * POINTS else 1
         at = {}
         for index, name in enumerate(names):
-            sign = pattern[index % len(pattern)] if attempt < TRIES // 2 else 1
-            at[name] = Fraction(rng.randrange(2, 12)) if name in whole else sign * Fraction(rng.randrange(30, 250), 97)
+            value = Fraction(rng.randrange(30, 250), 97) * scale * pattern[index % len(pattern)]
+            at[name] = Fraction(rng.randrange(2, 12)) if name in whole else value
         yield at
+
+
+_SCALES = (1, 6, Fraction(1, 7), 40, 1)
 
 
 def _whole(node: Node) -> frozenset[str]:
@@ -157,7 +170,7 @@ def _same_at(at: dict[str, Fraction], a: Node, b: Node, base: int | None, *, rea
     if (size := _bits(a) + _bits(b)) > MAX_BITS:
         raise TooHard("numbers too large to be compared by their digits")
     slack = 2 * first.magnitude + size
-    second = Evaluator(2 * (FIRST_PRECISION + slack), at, log_base=base, budget=first.budget, real=real)
+    second = Evaluator(2 * (FIRST_PRECISION + slack), at, log_base=base, real=real)
     difference = second.value(a) - second.value(b)
     return difference == 0 or bool(second.mp.mag(difference) < -FIRST_PRECISION - slack)
 

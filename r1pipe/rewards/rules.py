@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from r1pipe.rewards import answertext, mathcompare, mathratio, mathread, numbers
+from r1pipe.rewards import answertext, mathbudget, mathcompare, mathratio, mathread, numbers
 from r1pipe.rewards.answertext import is_words
 from r1pipe.rewards.extract import last_boxed, unbox
 from r1pipe.rewards.mathclean import clean, undelimit
@@ -47,6 +47,7 @@ def canonical(text: str) -> str:
 @short_cache(16_384)
 def decide(gold: str, answer: str) -> Judgement:
     """`gold` comes from `gold_text`."""
+    mathbudget.restart()
     answer = bare(answer)
     if gold == answer or canonical(gold) == canonical(answer):
         return "equal"
@@ -87,7 +88,7 @@ def _mathematics(gold: str, answer: str) -> Judgement:
         found = mathread.read(answer)
     except Unreadable:  # an integral or a limit in place of its value is no answer: it repeats the question
         return "unreadable"
-    except TooHard:
+    except (TooHard, RecursionError):
         return "hard"
     except Undefined:
         return "different"
@@ -95,7 +96,7 @@ def _mathematics(gold: str, answer: str) -> Judgement:
         return _as("equal", mathcompare.equal(expected, found))
     except Unreadable:
         return _ask(answer)
-    except TooHard:
+    except (TooHard, RecursionError):
         return "hard"
     except Undefined:
         return "different"
