@@ -60,7 +60,6 @@ class Tags(BaseModel):
         answer = self._last_block(region)
         return Parts(thinking=thinking, answer=answer, after=region.strip(), closed=bool(closed))
 
-
     def _last_block(self, text: str) -> str | None:
         """The text of the last answer block, read from the left; None without one. Linear in the text."""
         found, at = None, 0
