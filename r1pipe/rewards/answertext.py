@@ -74,7 +74,7 @@ CLOCK = re.compile(r"(?<![\d:])\d{1,2}:\d{2}(?::\d{2})?(?:\s*[ap]\.?m\b)?(?![\d:
 def choice(gold: str, answer: str) -> bool | None:
     """The letter, alone or with its text (`(B) 17`, `D: a polynomial`); a second letter is a hedge. None where the
     gold answer is no choice."""
-    if _LETTERS_GOLD.fullmatch(gold) and not _LETTER_GOLD.fullmatch(gold):
+    if _LETTERS_GOLD.fullmatch(gold):
         letters = set(re.findall("[A-J]", gold))
         return bool(_LETTERS_GOLD.fullmatch(answer.strip())) and set(re.findall("[A-J]", answer)) == letters
     expected = _LETTER_GOLD.fullmatch(gold)

@@ -2,8 +2,9 @@
 
 Policies: the region is what follows the last closing think tag, inside the last answer block where there is one
 (an answer block left open counts: the format reward sees to the tag). In it the last box wins, but boxes that
-follow each other with nothing than "or", "and" or a comma between are one list (no paying for a hedge). A box left
-open is no answer. Without a box, the text after the last cue ("answer is", "=", ...) of the last line.
+follow each other with nothing than "or", "and", a comma or `x =` between are one list (no paying for a hedge). A box
+left open or denied is no answer. Without a box, what follows the last cue ("answer is", "####"), else the last verb
+or "=" of the last line, else that line; not where it is denied or asked.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from r1pipe.rewards import mathtext
 MAX_NESTED = 10  # boxes around a box
 
 _BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*\{")
-_BETWEEN = re.compile(r"(?:[\s,;$]|\\[,;!]|\band\b|\bor\b|\\text\s*\{\s*(?:and|or)\s*\}|或|和|与|、|，)*")
+_BETWEEN = re.compile(
+    r"(?:[\s,;$]|\\[,;!]|\\q?quad\b|\band\b|\bor\b|\\text\s*\{\s*(?:and|or)\s*\}|或|和|与|、|，|(?<![A-Za-z\\])[A-Za-z](?:_\w)?\s*=)*"
+)
 # `Final Answer: **73**`, `答案是 42。`, `#### 72`
 _CUE = re.compile(
     r"(?:(?:\b(?:final )?answer\b|答案|结果|得数|结论)(?:\s*(?:to|of|for)\b[^.:=\n$\\]{0,60}?(?=\bis\b|:|=))?\s*"

@@ -8,7 +8,7 @@ from typing import Literal
 
 from r1pipe.rewards import answertext, mathbudget, mathcompare, mathratio, mathread, numbers
 from r1pipe.rewards.answertext import is_words
-from r1pipe.rewards.extract import last_boxed, unbox
+from r1pipe.rewards.extract import last_boxed, strip_end, unbox
 from r1pipe.rewards.mathclean import clean, undelimit
 from r1pipe.rewards.mathexact import Undefined
 from r1pipe.rewards.mathlex import TooHard, Unreadable
@@ -22,11 +22,15 @@ MAX_ASKED = 400  # characters that computer algebra is given
 
 NO_GOLD = frozenset({"", "proof", "notfound", "not found", "none", "null", "nan", "n/a", "?", "unknown"})
 _COLOUR = re.compile(r"\\(?:text)?color\s*(?:\[\w*\])?\s*\{[^{}]*\}")
+_STATED = re.compile(r"(?:\banswer is|####)\s*:?\s*([^\n]{1,100})\s*$", re.IGNORECASE)
 
 
 def gold_text(gold: str) -> str:
-    """The gold answer without box and maths delimiters; of a whole solution, its last box."""
+    """The gold answer without box and maths delimiters; of a whole solution, its last box, or what it says the answer
+    is."""
     boxed = last_boxed(gold)
+    if boxed is None and (stated := _STATED.search(gold[-200:])):
+        boxed = strip_end(stated[1])
     return bare(boxed if boxed is not None else gold)
 
 
