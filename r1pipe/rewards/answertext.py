@@ -91,7 +91,7 @@ def choice(gold: str, answer: str) -> bool | None:
 
 def choice_text(gold: str) -> str | None:
     """The text of a gold answer that is a letter with its text: `(B) 17` -> `17`."""
-    match = _LETTER_GOLD.fullmatch(gold)
+    match = None if _LETTERS_GOLD.fullmatch(gold) else _LETTER_GOLD.fullmatch(gold)
     return match["text"] if match and match["text"] and re.match(r"[(\[][A-J][)\]]|[A-J][.:)]", gold) else None
 
 
