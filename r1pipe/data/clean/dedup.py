@@ -71,9 +71,11 @@ def _key(row: Row, asked: str) -> tuple[Any, ...]:
 
 def near(rows: Sequence[Row], threshold: float) -> tuple[list[int], list[Dropped]]:
     """Indexes of the rows to keep, and the others with the row that they are like."""
-    asked = [tuple(normal.tokens(question(row))) for row in rows]
-    unique = list(dict.fromkeys(asked))
-    first = {tokens: index for index, tokens in reversed(list(enumerate(asked)))}
+    asked = _comparable(rows)
+    first = {tokens: index for index, tokens in reversed(list(enumerate(asked))) if tokens}
+    unique = [tokens for tokens in dict.fromkeys(asked) if tokens]
+    if len(unique) < 2:
+        return list(range(len(rows))), []
     grams = minhash.Grams(unique, SHINGLE)
     like: dict[tuple[str, ...], tuple[Row, float]] = {}  # a question -> an earlier one that stays, how like
 
@@ -97,6 +99,14 @@ def near(rows: Sequence[Row], threshold: float) -> tuple[list[int], list[Dropped
         shown = question(other)[:EXCERPT]
         dropped.append(Dropped.row(row, "near_duplicate", of=other["id"], likeness=round(share, 3), question=shown))
     return kept, dropped
+
+
+def _comparable(rows: Sequence[Row]) -> list[tuple[str, ...]]:
+    """The tokens of the questions; none of those with digits that no other has."""
+    questions = [question(row) for row in rows]
+    digits = [normal.digits(q) for q in questions]
+    times = Counter(digits)
+    return [tuple(normal.tokens(q)) if times[d] > 1 else () for q, d in zip(questions, digits, strict=True)]
 
 
 def _fixed(tokens: Sequence[str]) -> str:
