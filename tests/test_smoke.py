@@ -96,7 +96,7 @@ def test_the_commands_of_the_readme(finished: tuple[Path, dict[str, Any]]) -> No
     lines = [line.partition("#")[0].strip() for line in block.splitlines() if line.startswith("r1pipe")]
     assert len(lines) >= 10
     for line in lines:
-        words = shlex.split(line.replace("tiny-full", "smoke-full"))[1:]
+        words = shlex.split(re.sub("tiny-full|run-[ab]", "smoke-full", line))[1:]
         if words[0] in ("pipeline", "run-stage", "status"):
             words += ["--profile", "smoke"]
         if words[0] == "chat":
