@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Sequence
 from fractions import Fraction
 
-from r1pipe.rewards import mathbudget, mathfamily, mathperiod, mathread, mathsame, mathsets, mathunits
+from r1pipe.rewards import mathbudget, mathfamily, mathperiod, mathread, mathrelation, mathsame, mathsets, mathunits
 from r1pipe.rewards.mathanswer import (
     Answer,
     Dots,
@@ -27,10 +27,9 @@ from r1pipe.rewards.mathanswer import (
     as_reals,
     periodic,
 )  # fmt: skip
-from r1pipe.rewards.mathexact import Undefined
 from r1pipe.rewards.mathlex import TooHard, Unreadable
 from r1pipe.rewards.mathsets import Reals
-from r1pipe.rewards.mathtree import Node, neg, num, substitute, symbols
+from r1pipe.rewards.mathtree import Node, neg, num, symbols
 
 MAX_COMPARISONS = 5_000
 
@@ -51,7 +50,7 @@ def equal(gold: Answer, answer: Answer) -> bool:
     if isinstance(gold, Reals) or isinstance(answer, Reals):
         return _sets(gold, answer)
     if isinstance(gold, Relation) and isinstance(answer, Relation):
-        return _relations(gold, answer)
+        return mathrelation.equal(gold, answer)
     if isinstance(gold, Piecewise) and isinstance(answer, Piecewise):
         return _piecewise(gold, answer)
     if isinstance(gold, Matrix) or isinstance(answer, Matrix):
@@ -90,7 +89,7 @@ def _periodic(gold: Answer, answer: Answer) -> bool:
 def _named(gold: Named, answer: Named) -> bool:
     if gold.name == answer.name or _names_agree(gold, answer) or _names_agree(answer, gold):
         return equal(gold.value, answer.value)
-    return bool(gold.relation and answer.relation and _relations(gold.relation, answer.relation))
+    return bool(gold.relation and answer.relation and mathrelation.equal(gold.relation, answer.relation))
 
 
 def _names_agree(one: Named, other: Named) -> bool:
@@ -111,7 +110,7 @@ def _unnamed(gold: Answer, answer: Answer) -> bool:
     named, other = (gold, answer) if isinstance(gold, Named) else (answer, gold)
     assert isinstance(named, Named)
     if isinstance(other, Relation):
-        return named.relation is not None and _relations(named.relation, other)
+        return named.relation is not None and mathrelation.equal(named.relation, other)
     return equal(named.value, other)
 
 
@@ -229,72 +228,3 @@ def _elided(gold: list[Answer], answer: list[Answer]) -> bool:
 def _around(items: list[Answer]) -> tuple[list[Answer], list[Answer]]:
     at = items.index(Dots())
     return items[:at], items[at + 1 :]
-
-
-def _relations(gold: Relation, answer: Relation) -> bool:
-    """Equal up to a constant factor (a positive one for inequalities), and up to denominators."""
-    op, mine = _one_sided(gold)
-    other_op, theirs = _one_sided(answer)
-    if op != other_op:
-        return False
-    if _proportional(mine, theirs, positive=op != "=" and op != "!="):
-        return True
-    if op != "=":
-        return False
-    return _proportional(_together(mine)[0], _together(theirs)[0], positive=False)
-
-
-def _one_sided(relation: Relation) -> tuple[str, Node]:
-    """`f = 0`, `f < 0` or `f <= 0`."""
-    left, right, op = relation.left, relation.right, relation.op
-    if op in (">", ">="):
-        left, right, op = right, left, op.replace(">", "<")
-    return op, Node("add", (left, neg(right)))
-
-
-def _proportional(f: Node, g: Node, *, positive: bool) -> bool:
-    names = sorted(symbols(f))
-    if names != sorted(symbols(g)) or not names:
-        return mathsame.equal(f, g)
-    for shift in range(5):
-        at = {name: num(Fraction(7 * i + 3 * shift + 5, 4)) for i, name in enumerate(names)}
-        value, other = f, g
-        for name, number in at.items():
-            value, other = substitute(value, name, number), substitute(other, name, number)
-        try:
-            signs = mathsame.sign(value), mathsame.sign(other)
-        except Undefined:
-            continue
-        if 0 in signs:
-            if signs != (0, 0):
-                return False
-            continue
-        if positive and signs[0] != signs[1]:
-            return False
-        return mathsame.equal(Node("mul", (f, other)), Node("mul", (g, value)))
-    raise Undefined("no point where both sides are defined")
-
-
-def _together(node: Node) -> tuple[Node, Node]:
-    """Numerator and denominator of a sum of fractions, not reduced."""
-    one = num(1)
-    if node.op == "inv":
-        top, bottom = _together(node.args[0])
-        return bottom, top
-    if node.op == "mul":
-        parts = [_together(a) for a in node.args]
-        return Node("mul", tuple(t for t, _ in parts)), Node("mul", tuple(b for _, b in parts))
-    if node.op == "add":
-        parts = [_together(a) for a in node.args]
-        bottoms = list(dict.fromkeys(b for _, b in parts if not _constant(b)))
-        terms = []
-        for top, bottom in parts:
-            others = [b for b in bottoms if b != bottom]
-            factor = [Node("inv", (bottom,))] if _constant(bottom) else []
-            terms.append(Node("mul", (top, *factor, *others)))
-        return Node("add", tuple(terms)), Node("mul", (one, *bottoms))
-    return node, one
-
-
-def _constant(node: Node) -> bool:
-    return not symbols(node)

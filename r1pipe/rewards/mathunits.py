@@ -86,7 +86,6 @@ def _base(what: str, factor: Fraction) -> Unit:
 
 
 UNITS = _table()
-CURRENCIES = "$€£¥₹"
 _FACTOR = re.compile(r"([A-Za-z°μΩ$€£¥₹¢\u4e00-\u9fff]+)(?:\^?\{?(-?[1-6])\}?)?")
 
 
