@@ -242,12 +242,12 @@ def _head(t: Training) -> tuple[float, float]:
         return 0.0, 0.0
     tokens = t.rows * t.length if t.loss_tokens is None else t.loss_tokens
     compute = 2 if t.autocast or t.weight_bytes == 2 else 4
-    tile = min(tokens, TILE_TOKENS) * min(t.shape.vocab, TILE_WORDS)
-    head_trained = t.lora is None
-    return (
-        tile * (compute if t.triton else 4 * TORCH_TILES) + tokens * t.shape.hidden * 8,
-        t.shape.embedding * 4.0 if head_trained else 0.0,
-    )
+    rows = min(tokens, TILE_TOKENS)
+    tiles: float = rows * TILE_WORDS * compute  # its buffer has the whole width, whatever the vocabulary
+    if not t.triton:
+        tiles += (TORCH_TILES - 1) * rows * min(t.shape.vocab, TILE_WORDS) * 4
+    gradient = t.shape.embedding * 4.0 if t.lora is None else 0.0
+    return tiles + tokens * t.shape.hidden * 8, gradient
 
 
 def cache_bytes(shape: Shape, rows: int, length: int, width: int) -> float:

@@ -23,7 +23,7 @@ def test_tiny_s_numbers_are_those_of_its_profile() -> None:
     made = estimator("tiny", "cpu", facts=work.Facts(any_completion=37))
     sft, rl, sampling = (made.work(s) for s in ("sft", "reasoning-grpo", "rejection-sampling"))
     assert (sft.updates, rl.updates) == (120, 120)
-    assert sft.trained == sft.parameters == 919_168
+    assert sft.trained == sft.parameters == 918_912
     rollouts = next(load for load in rl.loads if load.what == "rollouts")
     assert rollouts.sequences == 120 * 128
     assert rollouts.tokens == 120 * 128 * 37
