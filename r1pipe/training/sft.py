@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import statistics
+import sys
 import time
 from typing import Any
 
 from r1pipe.errors import UserError
+from r1pipe.rewards.registry import WITHOUT_ANSWER
 from r1pipe.stage import StageContext
 from r1pipe.training import common
 from r1pipe.training import model as models
@@ -15,6 +17,7 @@ from r1pipe.training import rows as rendering
 from r1pipe.training.settings import TrainerStep
 from r1pipe.training.template import turn_end
 
+LOSS_ROWS, LOSS_BATCH = 64, 8
 Row = dict[str, Any]
 Example = dict[str, list[int]]  # input_ids and labels, (length,) each; -100 where there is no loss
 
@@ -90,6 +93,8 @@ def check_first(example: Example, row: Row, tokenizer: Any, config: TrainerStep,
     labels = [t for t in example["labels"] if t != -100]
     text = tokenizer.decode(labels)
     ctx.fact("first_row_trained_on", text)
+    if ctx.is_main:
+        sys.stdout.write(f"what the loss sees of the first row:\n{text}\n")  # the step's log
     parts = config.chat.tags.split(row["messages"][-1]["content"])
     if parts.thinking and parts.thinking not in text:
         raise UserError(
@@ -149,8 +154,45 @@ def train(ctx: StageContext, config: TrainerStep, rows: list[Row], *, overlong: 
     started = time.monotonic()
     trainer.train(resume_from_checkpoint=str(last) if last else None)
     seconds = time.monotonic() - started
+    apart = losses(trainer.model, whole, rows, args.max_length, tokenizer.pad_token_id) if ctx.world_size == 1 else {}
     models.save_policy(trainer, source, ctx.outputs["model"], ctx, config.model_options)
-    return metrics(progress.history, seconds)
+    return {**metrics(progress.history, seconds), **apart}
+
+
+def losses(model: Any, examples: list[Example], rows: list[Row], max_length: int, pad: int) -> dict[str, float]:
+    """The trained model's loss on reasoning rows and on general ones, apart: of two mixed losses one can get worse
+    unseen. Means over the tokens of at most LOSS_ROWS rows each, which the model was trained on. Draws no random
+    numbers. In one process only (a sharded model would need all of them)."""
+    import torch
+
+    kinds: dict[str, list[Example]] = {}
+    for example, row in zip(examples, rows, strict=True):
+        name = "general" if row.get("kind") in WITHOUT_ANSWER else "reasoning"
+        chosen = kinds.setdefault(name, [])
+        if len(chosen) < LOSS_ROWS and len(example["input_ids"]) <= max_length:
+            chosen.append(example)
+    found: dict[str, float] = {}
+    training = model.training
+    model.eval()
+    for name, chosen in kinds.items():
+        total, tokens = 0.0, 0
+        for start in range(0, len(chosen), LOSS_BATCH):
+            batch = sorted(chosen, key=lambda e: len(e["input_ids"]))[start : start + LOSS_BATCH]
+            width = max(len(e["input_ids"]) for e in batch)
+            ids = torch.tensor([e["input_ids"] + [pad] * (width - len(e["input_ids"])) for e in batch])
+            mask = torch.tensor([[1] * len(e["input_ids"]) + [0] * (width - len(e["input_ids"])) for e in batch])
+            labels = torch.tensor([e["labels"] + [-100] * (width - len(e["labels"])) for e in batch])
+            with torch.no_grad():
+                logits = model(input_ids=ids.to(model.device), attention_mask=mask.to(model.device)).logits
+            targets = labels[:, 1:].to(logits.device)
+            total += torch.nn.functional.cross_entropy(
+                logits[:, :-1].flatten(0, 1).float(), targets.flatten(), ignore_index=-100, reduction="sum"
+            ).item()
+            tokens += int((targets != -100).sum())
+        if tokens:
+            found[f"train/loss_{name}"] = total / tokens
+    model.train(training)
+    return found
 
 
 def metrics(history: list[Row], seconds: float) -> dict[str, Any]:

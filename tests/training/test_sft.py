@@ -72,6 +72,7 @@ def test_resume_gives_equal_weights(policy: Path, tmp_path: Path, more: dict) ->
     whole = tiny.context(tmp_path / "whole", model=policy)
     metrics = sft.train(whole, cfg, rows, overlong="drop")
     assert metrics["steps"] == 4 and metrics["train/loss"] > 0
+    assert metrics["train/loss_reasoning"] > 0 and "train/loss_general" not in metrics  # arithmetic alone
     assert "adding gives" in whole.facts["first_row_trained_on"]
 
     killed = tiny.context(tmp_path / "killed", model=policy)
