@@ -192,6 +192,8 @@ class Converter:
         if any(not t.isascii() and _SURROGATE.search(t) for t in said):
             raise Drop("broken_text")  # half a surrogate pair: no tokenizer takes it
         extra = {n: v for n in EXTRAS if n in record and (v := _extra(record[n])) is not None}
+        if is_ours(record) and isinstance(record.get("extra"), dict):
+            extra |= record["extra"]
         if "extra" in row:  # what the schema made of them
             extra = {k: v for k, v in extra.items() if k != "numbers"} | row["extra"]
         # A source with a column for answers is one of problems: without an answer it is of no use to a reward.

@@ -131,6 +131,7 @@ TRAIN = "A train travels 60 miles in 2 hours. How far will the train travel in 5
         (STORY, STORY.replace("Write", "Tell"), True),
         (STORY, STORY.replace("castle", "castel"), True),  # misspelled
         (STORY, STORY.replace("dragon", "wizard"), False),
+        (STORY, STORY.replace("castle", "hill").replace("on the hill", "on the castle"), False),
         (TRAIN, TRAIN.replace("How far will the train", "Find how far the train will"), False),  # under the threshold
         (TRAIN, TRAIN.replace("at the same speed", "at that same speed"), True),
         (TRAIN, TRAIN.replace("5 hours", "6 hours"), False),

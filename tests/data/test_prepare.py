@@ -81,6 +81,22 @@ def test_pairs_labels_and_traces_come_back(tmp_path: Path) -> None:
         assert sorted(again, key=key) == sorted(({**r, "source": what} for r in rows), key=key)
 
 
+def test_columns_of_rewards_come_back(tmp_path: Path) -> None:
+    source = jsonl(
+        tmp_path / "x.jsonl",
+        {"nums": [1, 2], "target": 3},
+        {"question": "Which?", "choices": ["a", "b"], "answer": 1},
+        {"problem": "x?", "answer": {"a": [1.5]}, "pass_rate": 0.25},
+        {"prompt": "Write.", "instruction_id_list": ["length_constraints:number_words"], "kwargs": [{"num_words": 9}]},
+    )
+    made(source, tmp_path / "out")
+    rows = read_rows(tmp_path / "out" / "data.jsonl")
+    assert [r["kind"] for r in rows] == ["countdown", "choice", "json", "instructions"]
+    back = {r["id"]: r for r in load(DataSpec(source=str(tmp_path / "out")), "prompts", seed=0)}
+    assert back == {r["id"]: {**r, "source": "out"} for r in rows}
+    assert rows[0]["extra"] == {"nums": [1, 2], "target": 3} and rows[2]["pass_rate"] == 0.25
+
+
 def test_rows_are_drawn_by_the_seed(tmp_path: Path) -> None:
     source = jsonl(tmp_path / "x.jsonl", *({"problem": f"{i} + 1?", "answer": i + 1} for i in range(50)))
     manifest = made(source, tmp_path / "a", rows=10)

@@ -7,7 +7,8 @@ Near: two *questions*; rows that answer one question in other words are samples 
 duplicates when they share so much of their word triples (Jaccard, found through MinHash and then computed) and nothing
 in them makes them different questions:
 - the same numbers, operators, variables and CRITICAL words, in the same order;
-- no content word of the one stands in for a content word of the other ("cats" for "dogs").
+- no content word of the one stands in for one of the other ("cats" for "dogs"), and none has moved: one of the two has
+  words that the other leaves out, and that is all.
 """
 
 from __future__ import annotations
@@ -119,8 +120,8 @@ def _fixed(tokens: Sequence[str]) -> str:
     return " ".join(found)
 
 
-def _content(tokens: Sequence[str]) -> set[str]:
-    return {t for t in tokens if _SORTS[t] == CONTENT}
+def _content(tokens: Sequence[str]) -> list[str]:
+    return [t for t in tokens if _SORTS[t] == CONTENT]
 
 
 # Sorts of tokens: must be the same; a letter that may be a word; must not be replaced by another; does not matter.
@@ -151,13 +152,17 @@ def _beside_maths(tokens: Sequence[str], index: int) -> bool:
     return any(not t[0].isalpha() for t in beside)
 
 
-def _substituted(a: set[str], b: set[str]) -> bool:
-    """Has each a content word that the other lacks, and not by a misspelling?"""
-    only_a, only_b = a - b, b - a
-    if not only_a or not only_b:
-        return False
-    return not all(_misspelled(word, only_b) for word in only_a)
+def _substituted(a: list[str], b: list[str]) -> bool:
+    """Do the content words differ by more than words that one of the two leaves out, and misspellings?"""
+    changes = set()
+    for change, a_start, a_end, b_start, b_end in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+        if change == "replace":
+            if a_end - a_start != b_end - b_start or not all(map(_misspelled, a[a_start:a_end], b[b_start:b_end])):
+                return True
+        elif change != "equal":
+            changes.add(change)
+    return len(changes) > 1
 
 
-def _misspelled(word: str, others: set[str]) -> bool:
-    return any(difflib.SequenceMatcher(None, word, other).ratio() >= SPELLING for other in others)
+def _misspelled(word: str, other: str) -> bool:
+    return difflib.SequenceMatcher(None, word, other).ratio() >= SPELLING
