@@ -102,7 +102,7 @@ class TRLReward:
             self.composer.warn_once(
                 "structure",
                 f"none of the {len(completions)} completions of a batch holds {closing}: rewards that look for "
-                "thinking and answer are 0 for all of them (check tags, system prompt and the prefilled tag, or "
+                "thinking are 0 for all of them (check tags, system prompt and the prefilled tag, or "
                 "train on examples of the form first)",
             )
 

@@ -47,6 +47,7 @@ def test_a_file_or_a_source_is_a_suite(tmp_path: Path) -> None:
     assert (suite.name, suite.sets[0].name, suite.temperature) == ("my-exam", "my-exam", 0.6)
     suite = suites.load("generated:arithmetic", limit=7)
     assert (suite.sets[0].data.split, suite.sets[0].data.rows) == ("heldout", 7)
+    pytest.importorskip("reasoning_gym", reason="reasoning-gym is not installed")
     gym = suites.load("reasoning-gym:gcd", limit=3)
     assert [r["kind"] for r in load_rows(gym.sets[0].data, "prompts", seed=0)] == ["number"] * 3
 
