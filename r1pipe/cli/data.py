@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 
     from r1pipe.settings import Cleaning, DataSpec
 
-app = typer.Typer(help="Datasets: inspect, prepare.", no_args_is_help=True, rich_markup_mode="rich")
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False,
+    help="Datasets: inspect, prepare.",
+)  # fmt: skip
 
 NEAR = 0.8  # share of word triples at which two questions are near duplicates, by default
 EXCERPT = 400  # characters of an example on the screen
@@ -268,16 +272,16 @@ def _show(out: Console, report: dict[str, Any], source: str) -> None:
     _line(out, "duplicates", f"{twice['exact']:,} exact{other}; {twice['near']:,} near")
     if "evaluation_prompts" in report["facts"]:
         facts = report["facts"]
-        hits = f"{report['contaminated']:,} rows are in the {facts['evaluation_prompts']:,} prompts"
-        _line(out, "evaluation", f"{hits}; {facts['stock_phrases_only']:,} share stock phrases only")
+        hits = f"{facts['evaluation_prompts']:,} prompts: {report['contaminated']:,} rows share an n-gram with one"
+        _line(out, "evaluation", f"{hits}, {facts['stock_phrases_only']:,} more only stock phrases")
     _lengths(out, report)
     _dropped(out, report["dropped"], report["dropped_examples"])
     for row in report["examples"]:
         out.print(f"\n[bold]example[/] [dim]{row['id']}[/] {terminal.safe(row['kind'])}, {row['language']}")
         for name, text in _texts(row):
             out.print(Padding(f"[dim]{name}[/] {terminal.safe(_cut(text))}", (0, 0, 0, 2)))
-    use = f" --use {report['use']}"
-    out.print(f"\n[bold]→[/] r1pipe data prepare {terminal.safe(source)}{use} --out FOLDER", soft_wrap=True)
+    command = f"r1pipe data prepare {shlex.quote(source)} --use {report['use']} --out FOLDER"
+    out.print(f"\n[bold]→[/] {terminal.safe(command)}", soft_wrap=True)
 
 
 def _head(out: Console, title: str, report: dict[str, Any]) -> None:
