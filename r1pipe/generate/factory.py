@@ -75,10 +75,15 @@ def _build(
             hint="set engine.kind: transformers (or auto)",
         )
     if kind == "vllm":
-        from r1pipe.generate.vllm_engine import VllmSampler
+        from r1pipe.generate.vllm_engine import VllmSampler, require
 
+        require()
         if model_dir is None:
             raise UserError("no model to sample from", hint="give a checkpoint folder")
+        if engine.options.get("data_parallel_size", 1) > 1:
+            from r1pipe.generate.replicas import ReplicaSampler
+
+            return ReplicaSampler(model_dir, chat, dtype=dtype, options=engine.options)
         return VllmSampler(model_dir, chat, dtype=dtype, options=engine.options)
     from r1pipe.generate.transformers_engine import TransformersSampler
 

@@ -21,6 +21,8 @@ from r1pipe.settings import SamplingConfig
 # Finished samples are handed on when there are so many, or after so long: decoding them one by one would cost more.
 MOST_HELD = 32
 LONGEST_HELD_S = 1.0
+# Of this process, before vLLM binds its threads to cores (on a CPU, the calling thread among them).
+CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
 
 
 def _on_cpu() -> bool:
@@ -76,7 +78,6 @@ class VllmSampler(Streaming):
     def __init__(
         self, model_dir: str | Path, chat: ChatConfig, *, dtype: str = "auto", options: dict[str, Any] | None = None
     ) -> None:
-        require()
         cpu = _on_cpu()
         os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")  # the engine dies with this process
         if cpu:
@@ -164,7 +165,7 @@ class VllmSampler(Streaming):
                 output_kind=RequestOutputKind.FINAL_ONLY,
             )
             try:
-                self.llm.llm_engine.add_request(name, {"prompt_token_ids": ids}, params)
+                self.llm.llm_engine.add_request(name, {"type": "token", "prompt_token_ids": ids}, params)
             except ValueError as error:
                 refused.append((ask, Sample("", 0, "skipped", index, str(error)[:300])))
             else:
@@ -188,6 +189,8 @@ class VllmSampler(Streaming):
 
         self.llm = None
         cleanup_dist_env_and_memory()  # another engine may follow in this process
+        if hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(0, CORES)
 
 
 def require() -> None:

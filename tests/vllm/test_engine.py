@@ -118,6 +118,30 @@ def test_facts_say_what_ran(sampler: Any) -> None:
     assert any("vllm" in name for name in sampler.facts["versions"])
 
 
+def test_replicas_share_the_prompts(sampler: Any) -> None:
+    """data_parallel_size, which vllm.LLM refuses: two engines in processes of their own, and the same samples."""
+    options = {"max_model_len": 256, "max_num_seqs": 8, "data_parallel_size": 2}
+    replicas = make(EngineConfig(kind="vllm", options=options), MODEL, ChatConfig())
+    try:
+        sampling = SamplingConfig(n=4, max_tokens=24)
+        found = replicas.generate(ASKED * 4, sampling, seed=7)
+        assert len(found) == 96 and all(s.tokens for group in found for s in group)
+        same = [a == b for a, b in zip(found, sampler.generate(ASKED * 4, sampling, seed=7), strict=True)]
+        assert sum(same) > 90  # but for a rounding of the logits that tips a draw
+        assert replicas.facts["data_parallel_size"] == 2
+        replicas.processes[1].kill()
+        with pytest.raises(RuntimeError, match=r"vllm replica \d .* ended"):
+            replicas.generate(ASKED * 4, sampling, seed=7)
+        assert not any(process.is_alive() for process in replicas.processes)
+    finally:
+        replicas.close()
+
+
+def test_more_replicas_than_devices() -> None:
+    with pytest.raises(UserError, match="replicas of"):
+        make(EngineConfig(kind="vllm", options={"data_parallel_size": 4096}), MODEL, ChatConfig())
+
+
 def test_the_real_engine_arguments_are_checked() -> None:
     found = engine_arguments(ENGINE, MODEL)
     assert found["checked"] and found["arguments"]["dtype"] == "float32"  # vLLM's auto would make it bfloat16
