@@ -46,14 +46,18 @@ def preload() -> None:
 def check(ctx: StageContext, config: Config) -> dict[str, Any]:
     from r1pipe.generate import engine_arguments
 
-    prompts = sum(spec.rows or 0 for spec in config.data)
     source = ctx.inputs["model"].path if "model" in ctx.inputs else Path("model")
-    return {
-        **engine_arguments(config.engine, source),
-        "prompts": prompts,
-        "samples": prompts * config.sampling.n,
-        "shards": -(-prompts // config.shard_size),
-    } | common.model_facts(ctx)
+    again = config.regenerate
+    prompts, general = (sum(spec.rows or 0 for spec in specs) for specs in (config.data, again.data if again else []))
+    facts = engine_arguments(config.engine, source) | {
+        "prompts": prompts + general,
+        "samples": prompts * config.sampling.n + general * (again.n if again else 0),
+        "shards": -(-(prompts + general) // config.shard_size),
+    }
+    if config.rewriter is not None:
+        folder = config.rewriter.model.path if config.rewriter.model else "model"
+        facts["rewriter"] = engine_arguments(config.rewriter.engine, folder)
+    return facts | common.model_facts(ctx)
 
 
 def run(ctx: StageContext, config: Config) -> dict[str, Any]:
