@@ -83,8 +83,10 @@ def earlier(ctx: StageContext) -> list[Attempt]:
     """The other attempts of this step whose samples may be taken over: those with other fingerprints. One that is
     made again in a new folder (--force) is to be made again."""
     mine = Attempt(ctx.work.parent)
-    run = Run(mine.path.parent.parent.parent, mine.path.parent.parent.name) if len(mine.path.parents) > 2 else None
-    known = run.all_attempts(ctx.step) if run is not None else []
+    try:
+        known = Run(mine.path.parents[2], mine.path.parents[1].name).all_attempts(ctx.step)
+    except (UserError, IndexError):  # a context made by hand: this is no run folder
+        return []
     if mine.path not in [a.path for a in known] or mine.number > 1:
         return []
     return [a for a in known if a.path.name.partition("-")[0] != mine.path.name.partition("-")[0]]

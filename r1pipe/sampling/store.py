@@ -150,10 +150,12 @@ class Shard:
         self.torn = self._texts.torn + self._verdicts.torn
 
     def open(self, earlier: Earlier) -> int:
-        """Loads it and takes over what earlier folders hold; how many samples those gave."""
+        """Loads it and takes over what earlier folders hold; how many samples those gave. What a verifier failed on
+        is to be judged again."""
         if not self._rows.is_file():
             write_rows(self._rows, [p.row | {"key": p.key} for p in self.prompts])
         self.load()
+        self.verdicts = {name: row for name, row in self.verdicts.items() if not _ours(row)}
         taken = [row for name in sorted(self.wanted - set(self.texts)) if (row := earlier.take(name))]
         self.add_texts(taken)
         return len(taken)
@@ -177,7 +179,7 @@ class Shard:
     def finish(self) -> None:
         """On the disk, and marked where nothing is to be tried again; the texts leave the memory."""
         self.close()
-        if not self.failed:
+        if not self.failed and not any(map(_ours, self.verdicts.values())):
             kept = sum(row["reason"] is None for row in self.verdicts.values())
             sizes = {"texts": self._texts.size(), "verdicts": self._verdicts.size()}
             write_json(self._marker, {"key": self.key, **sizes, "samples": len(self.wanted), "kept": kept})
@@ -203,6 +205,11 @@ class Shard:
     def _join(self, name: Name) -> Row:
         verdict = self.verdicts[name]
         return {**self.texts[name], **{field: verdict[field] for field in ("reason", "right", "verdicts")}}
+
+
+def _ours(verdict: Row) -> bool:
+    """Is a verdict the fault of a verifier (a judge that was not reached), and not the sample's?"""
+    return any(v.get("status") == "error" for v in verdict["verdicts"].values())
 
 
 class Earlier:

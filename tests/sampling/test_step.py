@@ -250,6 +250,27 @@ def test_a_fault_of_a_verifier_is_raised_where_people_see_it(tmp_path: Path, mon
         run(tmp_path)
 
 
+def test_a_verifier_that_failed_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A judge that was down: the step fails, is run again, and makes no sample anew."""
+    from r1pipe.rewards import Composer, Verdict
+
+    real = Composer.verdicts
+
+    def down(self: Any, name: str, texts: list[str], rows: Any) -> Any:
+        return (
+            [Verdict(None, "error", "not reached")] * len(texts) if name == "format" else real(self, name, texts, rows)
+        )
+
+    options = {"rewards": {"format": {}}}
+    monkeypatch.setattr(Composer, "verdicts", down)
+    with pytest.raises(UserError, match="0 kept of 24 samples: 24 format_error"):
+        run(tmp_path, **options)
+    monkeypatch.setattr(Composer, "verdicts", real)
+    ctx, metrics = run(tmp_path, **options)
+    assert ctx.facts["samples_made"] == 0 and metrics["kept_rows"] == 12
+    assert not any("error" in name for name in ctx.counts)
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
