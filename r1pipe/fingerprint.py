@@ -80,13 +80,18 @@ def _drop(settings: dict[str, Any], path: list[str]) -> None:
 
 
 def sources(step: StepConfig) -> dict[str, str]:
-    """Data source or base model → digest. Raises UserError where one is not there."""
-    found = {}
+    """Data source (source#split, where it is not the training split) or base model → digest. Raises UserError where
+    one is not there."""
+    found: dict[str, str] = {}
     for part in walk(step):
         if isinstance(part, DataSpec):
             from r1pipe.data.load import source_digest
 
-            found[part.source] = source_digest(part)
+            digest = source_digest(part)
+            key = part.source if part.split == "train" else f"{part.source}#{part.split}"
+            if found.get(key, digest) != digest:  # another revision, or other arguments
+                key = f"{key}#{dg.value_digest(part.model_dump(mode='json'))[:8]}"
+            found[key] = digest
         elif isinstance(part, ModelConfig):
             found[part.path] = model_digest(part)
     return dict(sorted(found.items()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -123,3 +124,23 @@ def test_a_profile_cannot_import_code_by_itself(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "mine.py").write_text((FIXTURE / "toy_stage.py").read_text())
     monkeypatch.setenv("R1PIPE_ALLOW_CODE", "1")
     assert config.load(path).steps["a"].stage == "module:mine"
+
+
+def test_two_splits_of_one_source_have_two_digests(tmp_path: Path) -> None:
+    from r1pipe import fingerprint
+    from r1pipe.settings import DataSpec, StepConfig
+
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    for split in ("train", "test"):
+        (folder / f"{split}.jsonl").write_text(json.dumps({"question": split, "answer": "1"}) + "\n")
+
+    class Step(StepConfig):
+        data: list[DataSpec]
+
+    step = Step(stage="x", data=[DataSpec(source=str(folder), split=s) for s in ("train", "test")])
+    before = fingerprint.sources(step)
+    assert sorted(before) == [str(folder), f"{folder}#test"]
+    (folder / "test.jsonl").write_text(json.dumps({"question": "other", "answer": "1"}) + "\n")
+    changed = [key for key, value in fingerprint.sources(step).items() if before[key] != value]
+    assert changed == [f"{folder}#test"]
