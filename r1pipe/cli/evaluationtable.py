@@ -85,7 +85,8 @@ def show(out: Console, done: list[Evaluated], cache: Cache) -> None:
     for table in grid.tables(_main(done, cache), out.width):
         out.print(table)
         out.print()
-    for table in grid.tables(_details(lines(done)), out.width):
+    told = [(f"{f.subject.name} {name} {mode}", numbers) for f, name, mode, numbers in lines(done)]
+    for table in grid.tables(details(told), out.width):
         out.print(table)
         out.print()
     total = sum(len(found.results) for found in done)
@@ -152,13 +153,13 @@ def _change(change: dict[str, Any] | None, metric: str) -> Cell:
     return f"{points[0]:+.1f} [{points[1]:.1f}, {points[2]:.1f}]", style
 
 
-def _details(all_: list[Line]) -> list[Column]:
-    """A row a model, set and mode; only columns with something in them."""
-    names = {name for *_, numbers in all_ for name in numbers}
+def details(all_: list[tuple[str, dict[str, Any]]]) -> list[Column]:
+    """A row a model, set and mode (their label, its numbers); only columns with something in them."""
+    names = {name for _, numbers in all_ for name in numbers}
     most = max((int(n.partition("@")[2]) for n in names if n.startswith("pass@")), default=0)
 
     def column(header: str, cell: Any) -> Column:
-        return header, "right", [(cell(numbers), "") for *_, numbers in all_]
+        return header, "right", [(cell(numbers), "") for _, numbers in all_]
 
     def share(metric: str, header: str) -> Column:
         return column(header, lambda numbers: _share(numbers.get(metric)))
@@ -170,11 +171,11 @@ def _details(all_: list[Line]) -> list[Column]:
         ks = [int(n.partition("@")[2]) for n in numbers if n.startswith(f"{prefix}@")]
         return f"{_share(numbers[f'{prefix}@{max(ks)}'])} @{max(ks)}" if ks else ""
 
-    label = ("model, set", "left", [(f"{f.subject.name} {n} {m}", "") for f, n, m, _ in all_])
+    label = ("model, set", "left", [(name, "") for name, _ in all_])
     made: list[Column] = [
         label,
         column("problems\nx samples", lambda m: f"{m['problems']} x {m['samples']}"),
-        share("accuracy", "pass@1\n%"),
+        column("pass@1\n%", lambda m: _share(m.get("accuracy"), interval=True)),
         share("partial", "partial\n%"),
         *(
             [column("pass@k\n%", partial(best, "pass")), column("majority\n%", partial(best, "majority"))]
@@ -190,7 +191,7 @@ def _details(all_: list[Line]) -> list[Column]:
         share("distinct_2", "distinct\npairs, %"),
         share("refusal_unsafe", "refused\nunsafe, %"),
         share("refusal_safe", "refused\nsafe, %"),
-        ("verdicts", "left", [(_verdicts(m), "red" if m["status"].get("error") else "dim") for *_, m in all_]),
+        ("verdicts", "left", [(_verdicts(m), "red" if m["status"].get("error") else "dim") for _, m in all_]),
     ]
     return [c for c in made if c is label or any(text for text, _ in c[2])]
 

@@ -28,6 +28,7 @@ class Report:
     files: int = 0
     size: int = 0  # bytes
     inputs: int = 0
+    evaluations: int = 0
     unsealed: int = 0
     faults: list[str] = field(default_factory=list)
 
@@ -80,7 +81,30 @@ def check(store: Store, tick: Callable[[str], None] = lambda name: None) -> Repo
         for port, record in manifest.inputs.items():
             report.inputs += 1
             report.faults += _link(store, f"{step}/{attempt.path.name} input {port}", record)
+    _evaluations(store, report, tick)
     return report
+
+
+def _evaluations(store: Store, report: Report, tick: Callable[[str], None]) -> None:
+    """The sealed results of `r1pipe evaluate`; one that was never finished has no result.json, and is made again."""
+    from r1pipe import digest as dg
+    from r1pipe import manifest as mf
+    from r1pipe.evaluate import results
+
+    for path in sorted((store.root / results.FOLDER).glob(f"model-*/*/{results.RESULT}")):
+        folder = path.parent
+        try:
+            result = results.load(folder)
+        except UserError as error:
+            report.faults.append(error.message)
+            continue
+        report.evaluations += 1
+        report.files += len(result.files.files)
+        report.size += sum(entry.size for entry in result.files.files)
+        where = folder.relative_to(store.root).as_posix()
+        report.faults += mf.faults(result.files, folder, deep=True, tick=lambda name, w=where: tick(f"{w}/{name}"))
+        if dg.value_digest(result.key_of) != result.key:
+            report.faults.append(f"{path}: its key is not the digest of its key_of")
 
 
 def _itself(step: str, attempt: Attempt, manifest: Manifest) -> list[str]:
@@ -180,6 +204,7 @@ def _show(store: Store, report: Report) -> None:
     looked = (
         f"{report.manifests} manifests, {report.artifacts} artifacts, {report.files} files "
         f"({terminal.size(report.size)}), {report.inputs} links"
+        + (f", {report.evaluations} evaluations" if report.evaluations else "")
     )
     unsealed = f"; {report.unsealed} unsealed attempts not looked at" if report.unsealed else ""
     if report.faults:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from r1pipe.cli import progress as pg
 from r1pipe.cli import tables
 from r1pipe.cli.terminal import duration, size
-from r1pipe.report import change, dag, samples, verdict
+from r1pipe.report import change, dag, samples, suites, verdict
 from r1pipe.report.collect import Run, Step
 from r1pipe.report.history import RL, History, Points
 from r1pipe.report.svg import Figure, Line, chart, number
@@ -46,6 +46,7 @@ def html(run: Run, made: str) -> str:
         down=dag.draw(nodes(run), down=True),
         stages=stage_table(run),
         since=tables.summary(run.rows),
+        suites=suites.tables(run),
         gates=[(s.name, g) for s in run.steps.values() for g in s.gates],
         training=[t for step in run.steps.values() if (t := training(step))],
         over_time=[t for step in run.steps.values() for h in step.histories if h.rl and (t := over_time(step, h))],

@@ -206,3 +206,17 @@ def test_the_table_stays_whole(trained: Made, width: int) -> None:
     assert "…" not in said
     for part in ("pass@1", "majority", "refused", "@4", "12 scored, 12 unverifiable", "6 x 4"):
         assert part in said, part
+
+
+def test_the_report_shows_it_and_verify_reads_it(trained: Made, call: Any) -> None:
+    report(call, "tiny-full", "--steps", "all", *SMALL)
+    code, out, err = call("report", "tiny-full")
+    assert code == 0, err
+    page = (trained.store.root / "report.html").read_text()
+    assert "Suite tiny" in page and "rl heldout sample" in page and "majority" in page
+    _, out, _ = call("verify", "tiny-full")
+    assert "9 evaluations" in out  # three models, three sets
+    samples = next((trained.store.root / "evaluations").glob("model-*/*/samples.jsonl"))
+    samples.write_text(samples.read_text().replace("42", "43"))
+    code, out, _ = call("verify", "tiny-full")
+    assert code == 1 and f"digest mismatch: {samples}" in out
