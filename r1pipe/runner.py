@@ -23,7 +23,7 @@ from r1pipe.evaluate import gates
 from r1pipe.launch import Child, Tail, dead_rank, last_line
 from r1pipe.plan import Action, Decision, Options, Planner
 from r1pipe.resources import configs_dir
-from r1pipe.settings import StepConfig
+from r1pipe.settings import StepConfig, walk
 from r1pipe.stage import DATASET, POLICY
 from r1pipe.store import Attempt, Store, append_json, read_json, read_lines, write_json
 
@@ -79,6 +79,7 @@ class Runner:
             self._describe_run()
             decisions = planner.decide_all(steps)
             self.observer.planned(decisions)
+            self._check_trackers(decisions)
             self._check_space(decisions)
             try:
                 for i, step in enumerate(steps):
@@ -167,6 +168,15 @@ class Runner:
                 fingerprint.sources(self.profile.steps[step])
             except UserError as error:
                 raise UserError(f"step {step}: {error.message}", hint=error.hint) from error
+
+    def _check_trackers(self, decisions: list[Decision]) -> None:
+        """The packages that `report_to` names, before anything trains."""
+        from r1pipe.training import trackers
+
+        for decision in decisions:
+            if decision.action is not Action.SKIP:
+                for part in walk(self.profile.steps[decision.step]):
+                    trackers.check_installed(getattr(part, "trainer", None) or {})
 
     def _check_space(self, decisions: list[Decision]) -> None:
         """Room for what the steps will write, before any model loads. The estimate: each training step keeps its
