@@ -18,7 +18,7 @@ from r1pipe.errors import UserError
 if TYPE_CHECKING:
     from r1pipe.store import Store
 
-KEPT = ("log.txt", "log*.jsonl", "attempts.jsonl", "lock")  # what is never removed
+KEPT = ("log.txt", "log*.jsonl", "attempts.jsonl", "lock", "completions_*.parquet")  # what is never removed
 _PARTIAL = re.compile(r"\..+\.(\d+)\.partial")
 
 
