@@ -7,10 +7,11 @@ BIN := $(VENV)/bin
 # what was tested together; CONSTRAINTS= installs whatever pyproject.toml allows
 CONSTRAINTS ?= constraints/tested.txt
 STAMP := $(VENV)/.installed
+VLLM_STAMP := $(VLLM_VENV)/.installed
 TORCH := $(shell sed -n 's/^torch==/torch==/p' constraints/tested.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo smoke smoke-twice test test-slow test-vllm bench-rewards bench-sampling bench-plan screenshots lint format schemas tiny-base clean
+.PHONY: help install demo demo-vllm smoke smoke-twice test test-slow test-vllm bench-rewards bench-sampling bench-plan screenshots lint format schemas tiny-base clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -27,6 +28,9 @@ install: $(STAMP) ## a virtual environment in VENV (.venv) with everything in it
 demo: $(STAMP) ## the whole pipeline on the embedded model, and the stage table (about 12 minutes on two cores)
 	$(BIN)/r1pipe pipeline full --profile tiny --runs-dir $(RUNS)
 
+demo-vllm: $(VLLM_STAMP) ## the demo with vLLM on the CPU as its engine, in an environment of its own (VLLM_VENV)
+	$(VLLM_VENV)/bin/r1pipe pipeline full --profile tiny-vllm --runs-dir $(RUNS)
+
 smoke: $(STAMP) ## every step in 90 seconds together; learns nothing
 	$(BIN)/r1pipe pipeline full --profile smoke --runs-dir $(RUNS)
 
@@ -39,7 +43,6 @@ test: $(STAMP) ## the tests (minutes)
 test-slow: $(STAMP) ## the long tests too: kills, controls
 	$(BIN)/python -m pytest
 
-VLLM_STAMP := $(VLLM_VENV)/.installed
 $(VLLM_STAMP): pyproject.toml $(wildcard $(CONSTRAINTS))
 	$(PYTHON) -m venv $(VLLM_VENV)
 	$(VLLM_VENV)/bin/python -m pip install --quiet --upgrade pip
