@@ -101,8 +101,8 @@ def _evaluations(store: Store, report: Report, tick: Callable[[str], None]) -> N
         report.evaluations += 1
         report.files += len(result.files.files)
         report.size += sum(entry.size for entry in result.files.files)
-        where = folder.relative_to(store.root).as_posix()
-        report.faults += mf.faults(result.files, folder, deep=True, tick=lambda name, w=where: tick(f"{w}/{name}"))
+        tick(folder.relative_to(store.root).as_posix())
+        report.faults += mf.faults(result.files, folder, deep=True)
         if dg.value_digest(result.key_of) != result.key:
             report.faults.append(f"{path}: its key is not the digest of its key_of")
 
