@@ -4,6 +4,8 @@ reports all faults at once."""
 from __future__ import annotations
 
 import graphlib
+import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +20,10 @@ from r1pipe.resources import configs_dir
 from r1pipe.settings import ModelConfig, StepConfig, walk
 
 META_KEYS = {"name", "description", "extends", "steps", "pipelines"}
+# Steps are folders of a run, and a profile may come from anybody: no path, no hidden name, no file of the run itself.
+STEP_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
+_NAMES = "expected letters, digits, dots, dashes and underscores, a letter or digit first, 60 at most"
+TAKEN = {"run.json", "lock", "report.html", "evaluations"}
 
 
 @dataclass(frozen=True)
@@ -69,13 +75,15 @@ def find(name: str) -> Path:
     """The file of a profile: a shipped name, or a path."""
     if name.endswith((".yaml", ".yml")) or "/" in name:
         path = Path(name)
-        if not path.is_file():
-            raise UserError(f"there is no profile file {path.absolute()}", hint="r1pipe config list")
+        if not os.path.isfile(path):  # False for a name that cannot be one, too
+            raise UserError(f"there is no profile file {path!s:.300}", hint="r1pipe config list")
         return path
     path = configs_dir() / f"{name}.yaml"
-    if not path.is_file() or name.startswith("_"):
+    if not os.path.isfile(path) or name.startswith("_"):
         known = [p.stem for p in list_profiles()]
-        raise UserError(f'unknown profile "{name}"{nearest(name, known)}', hint="r1pipe config list, or give a path")
+        raise UserError(
+            f'unknown profile "{name:.300}"{nearest(name, known)}', hint="r1pipe config list, or give a path"
+        )
     return path
 
 
@@ -100,11 +108,11 @@ def read(path: Path, seen: tuple[Path, ...] = ()) -> dict[str, Any]:
         raise UserError(f"{path}: extends must be the name or path of a profile, found {parent!r}")
     beside = path.parent / parent
     if parent.endswith((".yaml", ".yml")):
-        base = beside if beside.is_file() else Path(parent)
+        base = beside if os.path.isfile(beside) else Path(parent)
     else:
         base = configs_dir() / f"{parent}.yaml"
-    if not base.is_file():
-        raise UserError(f'{path}: extends "{parent}", but there is no {base}')
+    if not os.path.isfile(base):
+        raise UserError(f'{path}: extends "{parent:.300}", but there is no file {base!s:.300}')
     return merge(read(base, (*seen, resolved)), raw)
 
 
@@ -131,10 +139,17 @@ def build(raw: dict[str, Any], path: Path, overrides: tuple[str, ...] = ()) -> P
     steps: dict[str, StepConfig] = {}
     shared = {k: v for k, v in raw.items() if k not in META_KEYS}
     used: set[str] = set()
+    if "name" in raw and not (isinstance(where, str) and STEP_NAME.fullmatch(where)):
+        faults.append(f"name: {_NAMES}, found {where!r:.80}")
+        where = path.stem
     for step, own in steps_raw.items():
+        if not isinstance(step, str) or not STEP_NAME.fullmatch(step) or step in TAKEN:
+            faults.append(f"steps: {step!r:.80} cannot be the folder of a step: {_NAMES}")
+            used |= set(shared)
+            continue
         try:
-            config, keys = _step(str(step), own, shared)
-            steps[str(step)] = config
+            config, keys = _step(step, own, shared)
+            steps[step] = config
             used |= keys
         except ValidationError as error:
             faults += [f"steps.{step}.{_place(e)}: {_say(e)}" for e in error.errors()]
@@ -244,9 +259,9 @@ def _pipelines(raw: Any, steps: dict[str, StepConfig], faults: list[str]) -> dic
         if not isinstance(members, list) or not members:
             faults.append(f"pipelines.{name}: expected a list of steps, found {members!r:.60}")
             continue
-        unknown = [m for m in members if m not in steps]
+        unknown = [m for m in members if not isinstance(m, str) or m not in steps]
         faults += [f'pipelines.{name}: there is no step "{m}"{nearest(str(m), steps)}' for m in unknown]
-        missing = [(m, up) for m in members if m in steps for up in graph[m] if up not in members]
+        missing = [(m, up) for m in members if m not in unknown for up in graph[m] if up not in members]
         faults += [f"pipelines.{name}: {m} needs {up}, which is not in the list" for m, up in missing]
         if not unknown and not missing:
             ordered[str(name)] = _in_order(members, graph)

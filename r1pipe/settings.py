@@ -15,9 +15,9 @@ from r1pipe.chat import ChatConfig
 
 
 class Strict(BaseModel):
-    """Frozen, and unknown keys are an error."""
+    """Frozen; unknown keys, NaN and infinities are an error."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=(), allow_inf_nan=False)
 
 
 def walk(value: Any) -> Iterator[Any]:
@@ -96,7 +96,6 @@ class DataSpec(Strict):
     weight: float | None = Field(
         None,
         gt=0,
-        allow_inf_nan=False,
         description="Share of this source in the list that it is in (all or none have one): as many rows as the "
         "weights allow without taking one twice, mixed by the seed.",
     )
@@ -175,7 +174,7 @@ class EvalConfig(Strict):
     temperature: float = Field(1.0, gt=0)
     top_p: float = Field(1.0, gt=0, le=1)
     max_tokens: int = Field(512, ge=1)
-    bootstrap: int = Field(2000, ge=100, description="Resamples for the intervals.")
+    bootstrap: int = Field(2000, ge=100, le=1_000_000, description="Resamples for the intervals.")
     keep_samples: int = Field(64, ge=0, description="Problems a set and mode whose texts are kept.")
     require_think: bool = Field(
         True, description="A text that does not close its thinking has no answer; false judges it whole."
@@ -233,7 +232,7 @@ class RewardPart(Strict):
         description="The verifier (null: the one of the part's name): a built-in one, an installed entry point of "
         'r1pipe.rewards, or "module:function" with --allow-code.',
     )
-    weight: float = Field(1.0, allow_inf_nan=False, description="Factor of the score; 0 only logs it.")
+    weight: float = Field(1.0, description="Factor of the score; 0 only logs it.")
     schedule: list[tuple[float, float]] | None = Field(
         None,
         min_length=1,
@@ -262,10 +261,10 @@ class StepConfig(Strict):
 
     stage: str
     inputs: dict[str, str] = Field({}, description="Input -> step that makes it, as `step` or `step.output`.")
-    seed: int = 42
-    num_processes: int = Field(1, ge=1, description="Processes started through accelerate launch.")
+    seed: int = Field(42, ge=0, lt=2**32)
+    num_processes: int = Field(1, ge=1, le=4096, description="Processes started through accelerate launch.")
     accelerate: str | None = Field(None, description="An accelerate file: builtin:fsdp2, ... or a path.")
-    threads: int | None = Field(None, ge=1, description="torch threads a process (null: torch's own choice).")
+    threads: int | None = Field(None, ge=1, le=4096, description="torch threads a process (null: torch's own choice).")
     evaluate: bool = Field(True, description="Evaluate the policy that this step makes.")
     evaluation: EvalConfig = EvalConfig()
     gates: list[MetricGate] = Field([], description="What happens when a number falls against the right parent.")

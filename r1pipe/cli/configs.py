@@ -71,10 +71,11 @@ def show(
     if set_ and not resolved:
         raise UserError("--set shows only in the merged profile", hint=f"r1pipe config show {name} --resolved --set …")
     path = config.find(name)
-    if not resolved and not json:
-        sys.stdout.write(path.read_text(encoding="utf-8-sig"))
-        return 0
     merged = config.load(name, set_ or ()).raw if resolved else config.yamlio.read(path)
+    if not resolved and not json:
+        text = config.yamlio.text(path)
+        sys.stdout.write(terminal.clean(text) if sys.stdout.isatty() else text)
+        return 0
     if json:
         _print_json(merged)
     else:
@@ -93,12 +94,14 @@ def copy(
     from r1pipe import config
 
     source = config.find(name)
+    config.yamlio.read(source)  # what is no profile at all is not worth a copy
+    content = config.yamlio.text(source)
     target = dest or Path(source.name)
     if target.is_dir():
         target = target / source.name
     try:
         with target.open("x", encoding="utf-8") as file:
-            file.write(source.read_text(encoding="utf-8-sig"))
+            file.write(content)
     except FileExistsError:
         raise UserError(
             f"{target} is there already; nothing was written", hint=f"r1pipe config copy {name} another.yaml"
