@@ -53,6 +53,9 @@ def dispatch(argv: list[str]) -> int:
 
     debug = "--debug" in argv or os.environ.get("R1PIPE_DEBUG") == "1"
     try:
+        for text in argv:
+            if any("\ud800" <= c <= "\udfff" for c in text):  # bytes of the shell: no manifest could write them down
+                raise UserError(f"{text!r:.200} is not UTF-8 text", hint="rename the file or folder")
         name = argv[0]
         if name not in COMMANDS:
             raise UserError(f'there is no command "{name}"{nearest(name, COMMANDS)}', hint="r1pipe --help")

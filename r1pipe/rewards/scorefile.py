@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from r1pipe.chat import Tags
+from r1pipe.data.values import number
 from r1pipe.errors import UserError
 from r1pipe.rewards.compose import Composer, text_of
 from r1pipe.rewards.verdict import Row, Verdict
@@ -23,7 +24,7 @@ from r1pipe.settings import RewardPart
 TEXTS = ("completion", "text", "response", "program")
 GOLDS = ("gold", "answer", "solution")
 BATCH = 1024
-NO_TEXT = Verdict(None, "error", f"the row has none of {', '.join(TEXTS)}")
+NO_TEXT = Verdict(None, "error", f"the row has none of {', '.join(TEXTS)}, as text or messages")
 Line = dict[str, Any]
 
 
@@ -49,18 +50,20 @@ class Tally:
             self.details[line["status"], line["detail"]] += 1
         if expect is not None:
             self.expected += 1
-            if not _as_expected(line["score"], expect):
+            if not _as_expected(line, expect):
                 self.differ.append({**line, "expect": expect})
 
 
-def _as_expected(score: float | None, expect: Any) -> bool:
-    """A number that must be met, or [low, high]. A null is never right."""
+def _as_expected(line: Line, expect: Any) -> bool:
+    """A number that must be met, or [low, high]. A null is never right. Raises UserError for anything else."""
+    bounds = list(expect) if isinstance(expect, list | tuple) else [expect]
+    numbers = [n for n in map(number, bounds) if n is not None]
+    if not 1 <= len(bounds) <= 2 or len(numbers) != len(bounds):
+        raise UserError(f"row {line['id']!r:.80}: expect is a score or [low, high], found {expect!r:.80}")
+    score = line["score"]
     if score is None:
         return False
-    if isinstance(expect, list | tuple):
-        low, high = expect
-        return float(low) <= score <= float(high)
-    return abs(score - float(expect)) < 1e-9
+    return numbers[0] - 1e-9 < score < numbers[-1] + 1e-9
 
 
 class Scorer:
@@ -120,7 +123,7 @@ class Scorer:
     def _row(self, record: Line) -> tuple[str | None, Row]:
         """Completion and row of a record."""
         fields = _fields(record)
-        name = next((n for n in TEXTS if fields.get(n) is not None), None)
+        name = next((n for n in TEXTS if _is_text(fields.get(n))), None)
         row: Row = {key: value for key, value in fields.items() if key != name and value is not None}
         if name is None:
             return None, row
@@ -130,11 +133,15 @@ class Scorer:
             row["gold"] = gold if isinstance(gold, str) else str(gold)
         if self.name == "language" and "language" not in row and "target" in row:
             row["language"] = row["target"]
-        if "time_limit_s" in row:
-            row["time_limit_s"] = float(row["time_limit_s"])
+        if "time_limit_s" in row and (limit := number(row["time_limit_s"])) is None:
+            raise UserError(
+                f"row {record.get('id')!r:.80}: time_limit_s is seconds, found {row['time_limit_s']!r:.80}"
+            )
+        elif "time_limit_s" in row:
+            row["time_limit_s"] = limit
         prompt = row.get("prompt")
         if "messages" not in row:
-            row["messages"] = prompt if isinstance(prompt, list) else [{"role": "user", "content": str(prompt or "")}]
+            row["messages"] = prompt if _is_messages(prompt) else [{"role": "user", "content": str(prompt or "")}]
         if name == "program":  # a bare program, as an answer would hold it
             program = str(fields[name])
             fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", program)), default=0))
@@ -152,6 +159,19 @@ class Scorer:
     def close(self) -> None:
         for composer in self._composer.values():
             composer.close()
+
+
+def _is_messages(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(m, dict) and isinstance(m.get("content"), str | list | None)
+        and all(isinstance(block, dict) for block in m["content"] or () if not isinstance(m["content"], str))
+        for m in value
+    )  # fmt: skip
+
+
+def _is_text(value: Any) -> bool:
+    """What `text_of` can read."""
+    return isinstance(value, str) or (bool(value) and _is_messages(value) and all("content" in m for m in value))
 
 
 def _fields(record: Line) -> Line:
