@@ -12,10 +12,13 @@ reward can never wait for a tag that the prompt does not ask for (known-failures
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from r1pipe.errors import UserError
 
 R1_SYSTEM_PROMPT = (
     "A conversation between User and Assistant. The Assistant first thinks about the reasoning process "
@@ -123,10 +126,32 @@ def template_digest(template: str | None) -> str | None:
     return hashlib.sha256(template.encode()).hexdigest()[:16] if template else None
 
 
+def render(tokenizer: Any, messages: list[dict[str, str]], **options: Any) -> str:
+    """A conversation as text. Raises UserError where the template refuses it (a role that it does not know, turns
+    that do not alternate, a fault of its own)."""
+    return render_all(tokenizer, [messages], **options)[0]
+
+
+def render_all(tokenizer: Any, conversations: Sequence[list[dict[str, str]]], **options: Any) -> list[str]:
+    """Conversations as texts. Raises UserError for the first that the template refuses."""
+    from jinja2.exceptions import TemplateError
+
+    if not conversations:
+        return []
+    try:
+        return tokenizer.apply_chat_template(list(conversations), tokenize=False, **options)
+    except (TemplateError, TypeError, ValueError) as error:
+        for conversation in conversations if len(conversations) > 1 else ():
+            render(tokenizer, conversation, **options)
+        roles = ", ".join(str(m.get("role")) for m in conversations[0])
+        raise UserError(
+            f"the chat template refuses a conversation of {roles}: {str(error)[:300]}",
+            hint="chat.template: builtin:r1 takes every conversation; chat.system_prompt adds a system turn",
+        ) from error
+
+
 def prefilled_think(tokenizer: Any, tags: Tags) -> bool:
     """Does the generation prompt already open the thinking? Then completions start without the tag, and every
     reward must see it put back (known-failures b1)."""
-    rendered = tokenizer.apply_chat_template(
-        [{"role": "user", "content": "1+1?"}], add_generation_prompt=True, tokenize=False
-    )
+    rendered = render(tokenizer, [{"role": "user", "content": "1+1?"}], add_generation_prompt=True)
     return rendered.rstrip().endswith(tags.think_open)

@@ -4,7 +4,7 @@ Reads   a pretrained model: `builtin:tiny-base`, a folder, or a hub id with its 
 Writes  model: the same weights (a hub model's are linked where that can be), with the run's chat template, a pad
         token that ends nothing, and a generation config that stops at the end of a turn.
 Paper   DeepSeek-V3-Base stands here. A chat template that drops the reasoning of an assistant's turn (R1's own
-        does) is refused: training would never see it.
+        does) is refused: training would never see it. What each model family gets: r1pipe/training/README.md.
 Try     r1pipe run-stage base-model --profile tiny
 """
 
@@ -17,8 +17,7 @@ from typing import Any
 
 from pydantic import Field
 
-from r1pipe.errors import UserError
-from r1pipe.resources import configs_dir, data_dir
+from r1pipe.resources import configs_dir
 from r1pipe.settings import ModelConfig, StepConfig
 from r1pipe.stage import POLICY, Port, StageContext
 from r1pipe.training import hub, template
@@ -61,52 +60,26 @@ def run(ctx: StageContext, config: Config) -> dict[str, Any]:
         hub.link(path, out / path.name, ours=revision is None)
     shutil.copyfile(source / "config.json", out / "config.json")
     models.copy_side_files(source, out)
-    _set_up_tokenizer(source, out, config)
+    _set_up_tokenizer(source, out, config, ctx)
     sizes = [path.stat().st_size for path in weights if path.suffix == ".safetensors"]
     return {"weights_bytes": sum(sizes), "weights_files": len(sizes)}
 
 
-def _set_up_tokenizer(source: Path, out: Path, config: Config) -> None:
+def _set_up_tokenizer(source: Path, out: Path, config: Config, ctx: StageContext) -> None:
     """Template, pad token and turn end, written only where the base's own are not already right."""
     tokenizer = models.load_tokenizer(source)
-    changed = False
-    wanted = _template(config.chat.template)
-    if wanted is not None and wanted != tokenizer.chat_template:
-        tokenizer.chat_template, changed = wanted, True
-    end = template.turn_end(tokenizer) if tokenizer.chat_template else None
-    if tokenizer.pad_token_id is None or tokenizer.pad_token_id == end:
-        tokenizer.pad_token, changed = _pad_token(tokenizer, end), True
-    end = template.check(tokenizer, config.chat.tags)
-    if tokenizer.eos_token_id != end:  # a base ends documents, not turns (known-failures e7)
-        tokenizer.eos_token, changed = tokenizer.convert_ids_to_tokens(end), True
-    if changed:
+    before = tokenizer.chat_template, tokenizer.pad_token, tokenizer.eos_token
+    found = template.prepare(tokenizer, config.chat)
+    for name, value in found.facts.items():
+        ctx.fact(name, value)
+    for said in found.warnings:
+        ctx.warn(said)
+    ctx.fact("turn_end", tokenizer.convert_ids_to_tokens(found.end))
+    ctx.fact("pad_token", tokenizer.pad_token)
+    if before != (tokenizer.chat_template, tokenizer.pad_token, tokenizer.eos_token):
         tokenizer.save_pretrained(out)
-    _generation_config(out, end, tokenizer.pad_token_id)
+    _generation_config(out, found.end, tokenizer.pad_token_id)
     models.clean(out)
-
-
-def _template(name: str) -> str | None:
-    """The text of the configured template; None keeps the model's."""
-    if name == "model":
-        return None
-    path = Path(name)
-    if name == "builtin:r1":
-        path = data_dir() / "tiny-base" / "chat_template.jinja"
-    if not path.is_file():
-        raise UserError(f"chat.template: there is no file {path.absolute()}", hint="model, builtin:r1, or a .jinja")
-    return path.read_text(encoding="utf-8")
-
-
-def _pad_token(tokenizer: Any, end: int | None) -> str:
-    """A token to pad with that ends no turn: one made for it, else the base's end of document."""
-    vocabulary = tokenizer.get_vocab()
-    for name in ("<|endoftext|>", "<|finetune_right_pad_id|>", "<pad>", "[PAD]", tokenizer.unk_token):
-        if name in vocabulary and vocabulary[name] != end:
-            return name
-    raise UserError(
-        "the tokenizer has no token that could pad: padding with the end of a turn would hide it from the loss",
-        hint="add a pad token to the base model's tokenizer",
-    )
 
 
 def _generation_config(out: Path, end: int, pad: int) -> None:

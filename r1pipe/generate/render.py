@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from r1pipe.chat import ChatConfig, prefilled_think
+from r1pipe.chat import ChatConfig, prefilled_think, render, render_all
 from r1pipe.errors import UserError
 from r1pipe.generate.base import Conversation
 
@@ -28,15 +28,14 @@ class Renderer:
         if not prefilled_think(self.tokenizer, self.chat.tags):
             return ""
         probe = self.chat.conversation([{"role": "user", "content": "1+1?"}])
-        rendered = self.tokenizer.apply_chat_template(probe, add_generation_prompt=True, tokenize=False)
+        rendered = render(self.tokenizer, probe, add_generation_prompt=True)
         return rendered[rendered.rindex(self.chat.tags.think_open) :]
 
     def prompts(self, conversations: list[Conversation]) -> list[list[int]]:
         """Token ids of each prompt, generation prompt included."""
-        texts = [
-            self.tokenizer.apply_chat_template(self.chat.conversation(c), add_generation_prompt=True, tokenize=False)
-            for c in conversations
-        ]
+        texts = render_all(
+            self.tokenizer, [self.chat.conversation(c) for c in conversations], add_generation_prompt=True
+        )
         # The template writes every special token itself: adding them again would double the BOS.
         return self.tokenizer(texts, add_special_tokens=False)["input_ids"] if texts else []
 

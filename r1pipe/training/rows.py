@@ -1,14 +1,15 @@
-"""Rows on their way into a trainer: rendering, lengths, and the order in which GRPO sees its prompts."""
+"""Rows on their way into a trainer: what the template takes, lengths, and the order in which GRPO sees its prompts."""
 
 from __future__ import annotations
 
 import json
 import random
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from r1pipe.chat import ChatConfig
+from r1pipe.chat import ChatConfig, render_all
 from r1pipe.errors import UserError
 from r1pipe.rewards.compose import COLUMNS
 from r1pipe.stage import StageContext
@@ -18,17 +19,40 @@ Row = dict[str, Any]
 
 
 def render(tokenizer: Any, conversations: Sequence[list[dict[str, str]]], **options: Any) -> list[list[int]]:
-    """Token ids of conversations, through the chat template."""
-    if not conversations:
-        return []
-    return tokenizer.apply_chat_template(list(conversations), tokenize=True, return_dict=True, **options)["input_ids"]
+    """Token ids of conversations, through the chat template. No BOS is added: the template writes its own."""
+    texts = render_all(tokenizer, conversations, **options)
+    return tokenizer(texts, add_special_tokens=False)["input_ids"] if texts else []
+
+
+def taken(
+    rows: list[Row], tokenizer: Any, chat: ChatConfig, ctx: StageContext, what: str, **options: Any
+) -> list[Row]:
+    """The rows whose conversation the chat template takes (some want user and assistant to alternate, or refuse a
+    role). The others are dropped and counted."""
+    try:
+        render_all(tokenizer, [chat.conversation(row["messages"]) for row in rows], **options)
+    except UserError as error:
+        first = error.message
+    else:
+        return rows
+    kept = []
+    for row in rows:
+        with suppress(UserError):
+            render_all(tokenizer, [chat.conversation(row["messages"])], **options)
+            kept.append(row)
+    if not kept:
+        raise UserError(f"{first} (and so all of {len(rows)} {what})", hint="set chat.template: builtin:r1")
+    ctx.count(f"{what}/refused_by_template", len(rows) - len(kept))
+    ctx.warn(f"{len(rows) - len(kept)} of {len(rows)} {what} are left out: {first}")
+    return kept
 
 
 def fit_prompts(
     rows: list[Row], tokenizer: Any, chat: ChatConfig, source: Path, new_tokens: int, ctx: StageContext
 ) -> list[Row]:
-    """The rows whose prompt leaves `new_tokens` of the context. The others are dropped and counted: TRL does not
-    cut a long prompt, and a model past its context writes noise."""
+    """The rows whose prompt the template takes and that leave `new_tokens` of the context. The others are dropped and
+    counted: TRL does not cut a long prompt, and a model past its context writes noise."""
+    rows = taken(rows, tokenizer, chat, ctx, "prompts", add_generation_prompt=True)
     context = context_length(source)
     if context is None or not rows:
         return rows

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import statistics
 import sys
 import time
@@ -14,8 +13,8 @@ from r1pipe.stage import StageContext
 from r1pipe.training import common
 from r1pipe.training import model as models
 from r1pipe.training import rows as rendering
+from r1pipe.training.labels import encode, turn_end
 from r1pipe.training.settings import TrainerStep
-from r1pipe.training.template import turn_end
 
 LOSS_ROWS, LOSS_BATCH = 64, 8
 Row = dict[str, Any]
@@ -39,26 +38,46 @@ def check(ctx: StageContext, config: TrainerStep) -> dict[str, Any]:
     return facts | common.model_facts(ctx, lora, trained=True)
 
 
-def tokenize(rows: list[Row], tokenizer: Any, config: TrainerStep) -> list[Example]:
-    """Token ids and labels; the loss is on the assistant's turns, with the token that ends them."""
-    conversations = [config.chat.conversation(row["messages"]) for row in rows]
-    if re.search(r"\{%-?\s*generation", tokenizer.chat_template or ""):
-        encoded = tokenizer.apply_chat_template(
-            conversations, tokenize=True, return_dict=True, return_assistant_tokens_mask=True
+def tokenize(
+    rows: list[Row], tokenizer: Any, config: TrainerStep, ctx: StageContext
+) -> tuple[list[Row], list[Example]]:
+    """The rows that can be trained on, with their token ids and labels. What is lost on the way is counted: rows that
+    the chat template refuses or whose reasoning it drops, earlier turns without a loss, and rows that do not begin
+    like the prompt that sampling writes."""
+    tags = config.chat.tags
+    rows = rendering.taken(rows, tokenizer, config.chat, ctx, "rows")
+    encoded = encode(tokenizer, [config.chat.conversation(row["messages"]) for row in rows])
+    kept: list[tuple[Row, Example]] = []
+    odd = unseen = empty = 0
+    for row, one in zip(rows, encoded, strict=True):
+        said = row["messages"][-1]["content"]
+        if not _survives(tags.split(said).thinking, one.turn):
+            continue
+        odd += not one.agrees
+        unseen += one.unseen
+        empty += tags.think_close not in said and tags.think_close in one.turn
+        kept.append((row, {"input_ids": one.input_ids, "labels": one.labels}))
+    if rows and not kept:
+        raise UserError(
+            f"the chat template removes the reasoning of all {len(rows)} rows, so the loss does not see the reasoning",
+            hint="set chat.template: builtin:r1 (the model's own template removes it)",
         )
-        pairs = zip(encoded["input_ids"], encoded["assistant_masks"], strict=True)
-        return [
-            {"input_ids": ids, "labels": [t if m else -100 for t, m in zip(ids, mask, strict=True)]}
-            for ids, mask in pairs
-        ]
-    # No markers in the template: the loss is on what the last turn adds to the generation prompt.
-    whole = rendering.render(tokenizer, conversations)
-    prompts = rendering.render(tokenizer, [c[:-1] for c in conversations], add_generation_prompt=True)
-    examples = []
-    for ids, prompt in zip(whole, prompts, strict=True):
-        start = next((i for i, (a, b) in enumerate(zip(prompt, ids, strict=False)) if a != b), len(prompt))
-        examples.append({"input_ids": ids, "labels": [-100] * start + ids[start:]})
-    return examples
+    for name, number, said in (
+        ("rows/reasoning_lost", len(rows) - len(kept), "the chat template drops the reasoning of {}: left out"),
+        ("rows/unlike_the_prompt", odd, "{} do not begin like the prompt of sampling (such as no thinking where the "
+         "template opens it)"),
+        ("rows/empty_thinking", empty, "the chat template puts an empty thinking into {} that have none"),
+        ("turns/without_loss", unseen, "earlier assistant turns get no loss (the template marks none): {}"),
+    ):  # fmt: skip
+        if number:
+            ctx.count(name, number)
+            ctx.warn(said.format(f"{number} of {len(rows)} rows" if name.startswith("rows/") else number))
+    return [row for row, _ in kept], [example for _, example in kept]
+
+
+def _survives(thinking: str | None, turn: str) -> bool:
+    """Is the thinking in what the template wrote, whatever white space it changed?"""
+    return not thinking or thinking in turn or "".join(thinking.split()) in "".join(turn.split())
 
 
 def fit(examples: list[Example], max_length: int, overlong: str, ctx: StageContext) -> list[Example]:
@@ -96,7 +115,7 @@ def check_first(example: Example, row: Row, tokenizer: Any, config: TrainerStep,
     if ctx.is_main:
         sys.stdout.write(f"what the loss sees of the first row:\n{text}\n")  # the step's log
     parts = config.chat.tags.split(row["messages"][-1]["content"])
-    if parts.thinking and parts.thinking not in text:
+    if not _survives(parts.thinking, text):
         raise UserError(
             f"the loss does not see the reasoning of the first row; it sees {text[:200]!r}",
             hint="set chat.template: builtin:r1 (the model's own template removes the reasoning)",
@@ -120,7 +139,7 @@ def train(ctx: StageContext, config: TrainerStep, rows: list[Row], *, overlong: 
     tokenizer = models.load_tokenizer(source)
     args, facts = common.build("SFTConfig", ctx, config.trainer)
     ctx.phase("loading")
-    whole = tokenize(rows, tokenizer, config)
+    rows, whole = tokenize(rows, tokenizer, config, ctx)
     check_first(whole[0], rows[0], tokenizer, config, ctx)
     examples = fit(whole, args.max_length, overlong, ctx)
     tokens = [len(e["input_ids"]) for e in examples]
