@@ -69,7 +69,7 @@ def _set_up_tokenizer(source: Path, out: Path, config: Config, ctx: StageContext
     """Template, pad token and turn end, written only where the base's own are not already right."""
     tokenizer = models.load_tokenizer(source)
     before = tokenizer.chat_template, tokenizer.pad_token, tokenizer.eos_token
-    found = template.prepare(tokenizer, config.chat)
+    found = template.prepare(tokenizer, config.chat, _embeddings(out))
     for name, value in found.facts.items():
         ctx.fact(name, value)
     for said in found.warnings:
@@ -77,9 +77,17 @@ def _set_up_tokenizer(source: Path, out: Path, config: Config, ctx: StageContext
     ctx.fact("turn_end", tokenizer.convert_ids_to_tokens(found.end))
     ctx.fact("pad_token", tokenizer.pad_token)
     if before != (tokenizer.chat_template, tokenizer.pad_token, tokenizer.eos_token):
+        for name in models.OLD_TOKENIZER_FILES:
+            (out / name).unlink(missing_ok=True)
         tokenizer.save_pretrained(out)
     _generation_config(out, found.end, tokenizer.pad_token_id)
     models.clean(out)
+
+
+def _embeddings(folder: Path) -> int | None:
+    """How many tokens the model has embeddings for."""
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    return config.get("vocab_size") or config.get("text_config", {}).get("vocab_size")
 
 
 def _generation_config(out: Path, end: int, pad: int) -> None:

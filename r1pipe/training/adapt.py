@@ -99,14 +99,14 @@ def freeze_day(template: str) -> str:
     return _NOW.sub(lambda m: f'"{DAY.strftime(m[1] if m[1] is not None else m[2])}"', template)
 
 
-def pad_token(tokenizer: Any, end: int | None, rendered: list[str]) -> str:
+def pad_token(tokenizer: Any, end: int | None, rendered: list[str], embeddings: int | None = None) -> str:
     """A token to pad with that ends no turn and is in no conversation (`rendered`): one made for it, a reserved one,
-    else one that is at most at the edge of a text. Raises UserError where there is none."""
-    vocabulary = tokenizer.get_vocab()
+    else one that is at most at the edge of a text. Raises UserError where there is none with an embedding."""
+    vocabulary = {t: n for t, n in tokenizer.get_vocab().items() if embeddings is None or n < embeddings}
     own = {token.content for token in tokenizer.added_tokens_decoder.values()} | set(tokenizer.all_special_tokens)
     free = sorted(
-        (token for token in own if vocabulary.get(token) != end and not any(token in text for text in rendered)),
-        key=lambda token: vocabulary.get(token, 0),
+        (token for token in own if vocabulary.get(token, end) != end and not any(token in text for text in rendered)),
+        key=lambda token: vocabulary[token],
     )
     edges = [t for t in (tokenizer.unk_token, tokenizer.eos_token, tokenizer.bos_token) if t]
     known = [token for token in PADS if token in vocabulary]

@@ -24,6 +24,8 @@ SIDE_FILES = (
     "added_tokens.json",
     "chat_template.jinja",
 )
+# transformers 5 reads these and writes them no more: left beside a changed tokenizer, they bring the old tokens back.
+OLD_TOKENIZER_FILES = ("special_tokens_map.json", "added_tokens.json")
 
 
 def is_weights(name: str) -> bool:

@@ -29,9 +29,10 @@ class Prepared:
     warnings: list[str] = field(default_factory=list)
 
 
-def prepare(tokenizer: Any, chat: ChatConfig) -> Prepared:
+def prepare(tokenizer: Any, chat: ChatConfig, embeddings: int | None = None) -> Prepared:
     """The run's template, tried and checked. The tokenizer gets it, a pad token that ends nothing, and the end of a
-    turn as its end token.
+    turn as its end token. `embeddings`: how many tokens the model knows; a tokenizer may have more (some classes of
+    transformers add their own).
 
     Raises UserError where a template cannot be used (see `check`).
     """
@@ -51,8 +52,15 @@ def prepare(tokenizer: Any, chat: ChatConfig) -> Prepared:
     tokenizer.chat_template = out.template
     probe = [_USER, _turn(chat.tags)]
     end = turn_end(tokenizer)
-    if tokenizer.pad_token_id is None or tokenizer.pad_token_id == end:
-        tokenizer.pad_token = adapt.pad_token(tokenizer, end, [render(tokenizer, probe)])
+    if embeddings is not None and end is not None and end >= embeddings:
+        raise UserError(
+            f"the token {tokenizer.convert_ids_to_tokens(end)} that ends a turn has the id {end}, the model has "
+            f"embeddings for {embeddings} tokens",
+            hint="take the tokenizer that came with the model, or resize the model's embeddings",
+        )
+    pad = tokenizer.pad_token_id
+    if pad is None or pad == end or (embeddings is not None and pad >= embeddings):
+        tokenizer.pad_token = adapt.pad_token(tokenizer, end, [render(tokenizer, probe)], embeddings)
     out.end = check(tokenizer, chat.tags)
     if tokenizer.eos_token_id != out.end:
         adapt.set_eos(tokenizer, out.end, probe)

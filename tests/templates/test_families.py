@@ -123,6 +123,39 @@ def format_score(text: str) -> float | None:
     return scores["format"].score
 
 
+def test_the_files_of_older_models(tmp_path: Path) -> None:
+    """Template and special tokens in tokenizer_config.json and special_tokens_map.json: transformers 5 still reads the
+    latter, so that the end of a document came back as the end of a turn."""
+    source = families.folder(tmp_path / "old", BY_NAME["llama3"])
+    path = source / "tokenizer_config.json"
+    config = json.loads(path.read_text()) | {"chat_template": BY_NAME["llama3"].text}
+    path.write_text(json.dumps(config | {"tokenizer_class": "PreTrainedTokenizerFast"}))
+    (source / "chat_template.jinja").unlink()
+    (source / "special_tokens_map.json").write_text('{"eos_token": "<|end_of_text|>", "pad_token": "<|eot_id|>"}')
+    ctx = tiny.context(tmp_path)
+    base_model.run(ctx, base_model.Config(stage="base-model", base_model={"path": str(source)}))
+    made = models.load_tokenizer(ctx.outputs["model"])
+    assert (made.eos_token, made.pad_token) == ("<|eot_id|>", "<|reserved_special_token_0|>")
+    assert (ctx.outputs["model"] / "chat_template.jinja").read_text() == BY_NAME["llama3"].text == made.chat_template
+
+
+def test_tokens_without_an_embedding(tmp_path: Path) -> None:
+    """Of the tokens that somebody added to the tokenizer alone, none pads; one that ends turns is refused."""
+    source = families.folder(tmp_path / "m", BY_NAME["qwen2.5"])
+    grown = models.load_tokenizer(source)
+    grown.add_special_tokens({"pad_token": "<|new pad|>"})
+    grown.save_pretrained(source)
+    config = base_model.Config(stage="base-model", base_model={"path": str(source)})
+    ctx = tiny.context(tmp_path)
+    base_model.run(ctx, config)
+    assert models.load_tokenizer(ctx.outputs["model"]).pad_token == "<|endoftext|>" == ctx.facts["pad_token"]
+    path = source / "config.json"
+    smaller = json.loads(path.read_text()) | {"vocab_size": grown.convert_tokens_to_ids("<|im_end|>")}
+    path.write_text(json.dumps(smaller))
+    with pytest.raises(UserError, match=r"<\|im_end\|> that ends a turn has the id \d+, .* embeddings for \d+ tokens"):
+        base_model.run(tiny.context(tmp_path), config)
+
+
 @pytest.mark.parametrize("name", ["smollm2", "phi4", "deepseek-r1-distill-kept", "mistral-v0.1"])
 def test_padding_does_not_hide_the_end_of_a_turn(prepared: Any, name: str, tmp_path: Path) -> None:
     """TRL's own collator on two rows of different length (known-failures e7): these come with pad = eos."""
