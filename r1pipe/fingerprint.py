@@ -24,6 +24,7 @@ WITHOUT_EFFECT = {
     "evaluation",
     "gates",
     "preflight",
+    "health",
     "upload_samples",
     "trainer.logging_dir",
     "trainer.logging_steps",

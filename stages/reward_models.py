@@ -20,6 +20,7 @@ from r1pipe.settings import DataSpec, StepConfig, Strict
 from r1pipe.stage import POLICY, REWARD_MODEL, Port, StageContext
 from r1pipe.training import common, fields
 from r1pipe.training.common import as_value_error, check_trainer
+from r1pipe.training.health import TrainHealth
 
 NAME = "reward-models"
 VERSION = "1"
@@ -42,6 +43,7 @@ class Config(StepConfig):
     trainer: dict[str, Any] = Field({}, description="trl.RewardConfig (helpful), TrainingArguments (harmless).")
     lora: dict[str, Any] | None = Field(None, description="peft.LoraConfig; the new head is always trained whole.")
     model_options: dict[str, Any] = Field({}, description="Passed to from_pretrained as is.")
+    health: TrainHealth = Field(TrainHealth(), description="What is watched while they train: off, warn or stop.")
     minimum_accuracy: float = Field(0.9, ge=0, le=1, description="Below this on held-out rows there is a warning.")
 
     @model_validator(mode="after")
@@ -101,8 +103,9 @@ def run(ctx: StageContext, config: Config) -> dict[str, Any]:
         _check_disjoint(name, rows, heldout)
         inner = dataclasses.replace(ctx, work=ctx.work / name)  # checkpoints of its own; the same counts and facts
         found = train(
-            inner, config.keys(name), config.lora, config.model_options, config.chat, rows, heldout, ctx.outputs[name]
-        )
+            inner, config.keys(name), config.lora, config.model_options, config.chat, rows, heldout,
+            ctx.outputs[name], config.health,
+        )  # fmt: skip
         metrics |= {f"{name}/{k}": v for k, v in found.items()}
         if found["heldout_accuracy"] < config.minimum_accuracy:
             ctx.warn(

@@ -1,4 +1,4 @@
-"""Trainer callbacks: progress and history, whole checkpoints, and a stop at the first number that is not finite.
+"""Trainer callbacks: progress and history, training health, whole checkpoints.
 
 Imported inside a step only (it loads transformers).
 """
@@ -6,7 +6,6 @@ Imported inside a step only (it loads transformers).
 from __future__ import annotations
 
 import json
-import math
 import time
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from transformers import TrainerCallback
 
 from r1pipe.errors import StepFailed
 from r1pipe.stage import StageContext
-from r1pipe.training import checkpoint, trackers
+from r1pipe.training import checkpoint, health, trackers
 
 # Trainer's name -> the one a person sees. Parts of a reward are logged as `reward/<name>` by the composer.
 SHOWN = {
@@ -95,34 +94,143 @@ def read_history(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-class StopOnNonFinite(TrainerCallback):
-    """Ends the step at the first loss or KL that is not finite, before such weights are saved (known-failures e14)."""
+class Health(TrainerCallback):
+    """Drives `health.Monitor` with the rows of the log; stands after `Progress` and before `Checkpoints`.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    A stop raises StepFailed. Checkpoints that may hold the fault lose their marker before, so that no resume takes
+    them; while a check is on its way to a stop nothing is saved, so that the last good one is still there.
+    """
+
+    def __init__(
+        self, ctx: StageContext, progress: Progress, monitor: health.Monitor, folder: Path, fact: str = "health"
+    ) -> None:
+        self.ctx, self.progress, self.monitor, self.folder, self.fact = ctx, progress, monitor, folder, fact
+        self._read = 0
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._look(control)  # the rows of an earlier attempt, after a resume
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
-        watched = ["loss", "kl"] if args.fp16 else ["loss", "kl", "grad_norm"]  # a loss scaler skips inf gradients
-        for name in watched:
-            value = (logs or {}).get(name)
-            if isinstance(value, (int, float)) and not math.isfinite(value):
-                kept = checkpoint.last_complete(self.folder, delete=False)
-                raise StepFailed(
-                    f"{name} is {value} at training step {state.global_step}: training has diverged. "
-                    f"The last good checkpoint is {kept.name if kept else 'none (it diverged before the first)'}",
-                    hint="lower trainer.learning_rate or trainer.max_grad_norm, or raise trainer.warmup_steps",
-                )
+        self._look(control)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any) -> None:
+        self.check_weights(model, state.global_step)
+        self.ctx.fact(self.fact, self.monitor.facts())
+
+    def check_weights(self, model: Any, step: int) -> None:
+        """The last update can spoil weights whose loss nobody sees any more."""
+        if self.monitor.health.non_finite != "off" and not _all_finite(model):
+            self._found(self.monitor.spoiled(step))
+
+    def _look(self, control: Any) -> None:
+        rows, self._read = self.progress.history[self._read :], len(self.progress.history)
+        found = [one for row in rows for one in self.monitor.see(row)]
+        found, in_doubt = _as_main((found, self.monitor.in_doubt()))
+        for one in found:
+            self._found(one)
+        if in_doubt:
+            control.should_save = False
+        if rows:
+            self.ctx.fact(self.fact, self.monitor.facts())
+
+    def _found(self, one: health.Finding | None) -> None:
+        if one is None:
+            return
+        if one.action != "stop":
+            self.ctx.warn(one.text())
+            return
+        good = self._drop_doubtful(one.healthy)
+        kept = f"the last good checkpoint is {good.name}" if good else "it has no checkpoint from before the fault"
+        way = f"unchanged, the same command goes on from {good.name}" if good else "unchanged, it begins anew"
+        raise StepFailed(
+            f"health: {one.said}; {kept}",
+            hint=f"{one.key}. With other settings the step begins anew; {way} and most likely meets this again"
+            + ("" if one.check == health.NonFinite.name else f"; {self._setting(one)}: warn lets it pass"),
+        )
+
+    def _setting(self, one: health.Finding) -> str:
+        return f"steps.{self.monitor.about.step}.health.{one.check}"
+
+    def _drop_doubtful(self, healthy: int) -> Path | None:
+        """Takes their markers from the checkpoints that may hold the fault; returns the last good one.
+
+        The row of step N is measured with the weights after step N - 1, so a checkpoint is known to be good only
+        where a later row is healthy.
+        """
+        if self.ctx.is_main:
+            for step in checkpoint.steps(self.folder):
+                if step >= healthy:
+                    (self.folder / f"checkpoint-{step}" / checkpoint.MARKER).unlink(missing_ok=True)
+        good = [step for step in checkpoint.steps(self.folder) if step < healthy]
+        whole = (self.folder / f"checkpoint-{step}" for step in reversed(good))
+        return next((path for path in whole if checkpoint.is_complete(path)), None)
+
+
+def watch(
+    ctx: StageContext,
+    settings: health.TrainHealth | health.RolloutHealth,
+    args: Any,
+    progress: Progress,
+    *,
+    section: str | None = None,
+    groups: int = 1,
+    formats: tuple[str, ...] = (),
+) -> Health:
+    """The health of a trainer with the arguments `args`; `section` names one of several in a step."""
+    about = health.About(
+        step=ctx.step,
+        keys=".".join(["steps", ctx.step, *([section] if section else []), "trainer"]),
+        learning_rate=args.learning_rate,
+        max_grad_norm=args.max_grad_norm or 0.0,
+        fp16=bool(args.fp16),
+        beta=getattr(args, "beta", 0.0),
+        temperature=getattr(args, "temperature", 1.0),
+        max_completion_length=getattr(args, "max_completion_length", None),
+        groups=groups,
+        formats=formats,
+    )
+    folder = Path(args.output_dir)
+    fact = f"{section}/health" if section else "health"
+    return Health(ctx, progress, health.Monitor(settings, about), folder, fact)
+
+
+def _all_finite(model: Any) -> bool:
+    """Is every trained weight of this process, and of the others, a finite number?"""
+    import torch
+    from accelerate import PartialState
+
+    trained = [p for p in model.parameters() if p.requires_grad]
+    fine = all(bool(torch.isfinite(getattr(p, "_local_tensor", p)).all()) for p in trained)  # FSDP2 holds a part
+    if PartialState().num_processes == 1:
+        return fine
+    from accelerate.utils import gather_object
+
+    return all(gather_object([fine]))
+
+
+def _as_main(value: Any) -> Any:
+    """What the main process has for `value`: all processes must decide the same."""
+    from accelerate import PartialState
+
+    if PartialState().num_processes == 1:
+        return value
+    from accelerate.utils import broadcast_object_list
+
+    return broadcast_object_list([value])[0]
 
 
 class Checkpoints(TrainerCallback):
-    """Declares each checkpoint whole once every process has written its part. Must be the last callback."""
+    """Declares each checkpoint whole once every process has written its part, and its weights are finite. Must be
+    the last callback."""
 
-    def __init__(self, ctx: StageContext) -> None:
+    def __init__(self, ctx: StageContext, health: Health) -> None:
         self.ctx = ctx
+        self.health = health
 
-    def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+    def on_save(self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any) -> None:
         from accelerate import PartialState
 
+        self.health.check_weights(model, state.global_step)
         PartialState().wait_for_everyone()
         if self.ctx.is_main:
             folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"

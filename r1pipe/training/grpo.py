@@ -111,6 +111,8 @@ def train(
         first=looked.samples if looked else None,
     )
     progress = callbacks.Progress(ctx)
+    formats = tuple(name for name, part in config.rewards.items() if (part.use or name) == "format")
+    health = callbacks.watch(ctx, config.health, args, progress, groups=config.batch().groups, formats=formats)
     refresh = reference.Refresh(ctx, config.reference_refresh) if config.reference_refresh else None
     if args.use_vllm:
         _mend_vllm_on_cpu()
@@ -123,9 +125,9 @@ def train(
         peft_config=peft_config,
         callbacks=[
             progress,
-            callbacks.StopOnNonFinite(common.checkpoints(ctx)),
+            health,
             *([refresh] if refresh else []),
-            callbacks.Checkpoints(ctx),
+            callbacks.Checkpoints(ctx, health),
         ],
     )
     common.no_model_card(trainer)
@@ -147,7 +149,7 @@ def train(
     for name, said in composer.facts().items():
         ctx.fact(f"reward/{name}", said)
     composer.close()
-    return _metrics(ctx, config, progress.history, seconds)
+    return _metrics(ctx, config, progress.history, seconds, told=set(health.monitor.findings))
 
 
 def _trainer_class(ctx: StageContext, config: GRPOStep, args: Any, model: Any) -> Any:
@@ -256,8 +258,11 @@ def _mend_vllm_on_cpu() -> None:
         vllm._custom_ops._supports_onednn = False
 
 
-def _metrics(ctx: StageContext, config: GRPOStep, history: list[Row], seconds: float) -> dict[str, Any]:
-    """Means over the last tenth of the logged steps, with warnings about a step that did not learn."""
+def _metrics(
+    ctx: StageContext, config: GRPOStep, history: list[Row], seconds: float, *, told: set[str]
+) -> dict[str, Any]:
+    """Means over the last tenth of the logged steps, with warnings about a step that did not learn; not those whose
+    health check (`told`) has spoken."""
     from r1pipe.training.callbacks import SHOWN
 
     logged = [row for row in history if "reward" in row]
@@ -273,12 +278,12 @@ def _metrics(ctx: StageContext, config: GRPOStep, history: list[Row], seconds: f
         ctx.fact("kl_first_step", logged[0]["kl"])
         if logged[0]["kl"] > 0.01:
             ctx.warn(f"the KL is {logged[0]['kl']:.3g} at the first step: the reference is not the model trained")
-    if metrics.get("train/zero_signal", 0) > 0.8:
+    if metrics.get("train/zero_signal", 0) > 0.8 and "dead_reward" not in told:
         ctx.warn(
             f"at the end {metrics['train/zero_signal']:.0%} of the groups had equal rewards, so they taught nothing: "
             "harder prompts, or fewer steps"
         )
-    if metrics.get("train/cut", 0) > 0.3:
+    if metrics.get("train/cut", 0) > 0.3 and "truncated" not in told:
         ctx.warn(
             f"at the end {metrics['train/cut']:.0%} of the completions were cut at max_completion_length "
             f"{config.trainer.get('max_completion_length')}"

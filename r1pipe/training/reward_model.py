@@ -21,6 +21,7 @@ from r1pipe.stage import StageContext
 from r1pipe.training import common
 from r1pipe.training import model as models
 from r1pipe.training import rows as rendering
+from r1pipe.training.health import TrainHealth
 from r1pipe.training.sft import metrics as log_metrics
 
 Row = dict[str, Any]
@@ -78,19 +79,17 @@ def _load(source: Path, ctx: StageContext, options: Mapping[str, Any], tokenizer
     return model
 
 
-def _callbacks(ctx: StageContext, name: str) -> list[Any]:
+def _callbacks(ctx: StageContext, name: str, args: Any, settings: TrainHealth) -> list[Any]:
     from r1pipe.training import callbacks
 
-    return [
-        callbacks.Progress(ctx, f"log-{name}.jsonl"),
-        callbacks.StopOnNonFinite(common.checkpoints(ctx)),
-        callbacks.Checkpoints(ctx),
-    ]
+    progress = callbacks.Progress(ctx, f"log-{name}.jsonl")
+    health = callbacks.watch(ctx, settings, args, progress, section=name)
+    return [progress, health, callbacks.Checkpoints(ctx, health)]
 
 
 def train_pairs(
     ctx: StageContext, trainer_keys: Mapping[str, Any], lora: Any, options: Mapping[str, Any], chat: ChatConfig,
-    rows: list[Row], heldout: list[Row], out: Path,
+    rows: list[Row], heldout: list[Row], out: Path, health: TrainHealth,
 ) -> dict[str, Any]:  # fmt: skip
     """The helpful model; returns metrics with the held-out accuracy (share of pairs ranked right)."""
     import datasets
@@ -108,7 +107,7 @@ def train_pairs(
         train_dataset=datasets.Dataset.from_list(pairs(rows, tokenizer, chat, limit, ctx)),
         processing_class=tokenizer,
         peft_config=common.lora_config(lora, "SEQ_CLS"),
-        callbacks=_callbacks(ctx, "helpful"),
+        callbacks=_callbacks(ctx, "helpful", args, health),
     )
     common.no_model_card(trainer)
     found = _fit(trainer, ctx, last)
@@ -123,7 +122,7 @@ def train_pairs(
 
 def train_labels(
     ctx: StageContext, trainer_keys: Mapping[str, Any], lora: Any, options: Mapping[str, Any], chat: ChatConfig,
-    rows: list[Row], heldout: list[Row], out: Path,
+    rows: list[Row], heldout: list[Row], out: Path, health: TrainHealth,
 ) -> dict[str, Any]:  # fmt: skip
     """The harmless model; returns metrics with the held-out accuracy (share of responses labelled right)."""
     import datasets
@@ -148,7 +147,7 @@ def train_labels(
         train_dataset=datasets.Dataset.from_list(labels(rows, tokenizer, chat, limit, ctx)),
         data_collator=DataCollatorWithPadding(tokenizer),
         processing_class=tokenizer,
-        callbacks=_callbacks(ctx, "harmless"),
+        callbacks=_callbacks(ctx, "harmless", args, health),
     )
     found = _fit(trainer, ctx, last)
     test = labels(heldout, tokenizer, chat, limit, ctx)

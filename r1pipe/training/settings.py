@@ -10,10 +10,13 @@ from r1pipe.errors import UserError
 from r1pipe.settings import RewardPart, Strict, TrainStepConfig
 from r1pipe.training import batch as batches
 from r1pipe.training.common import as_value_error, check_trainer
+from r1pipe.training.health import RolloutHealth, TrainHealth
 
 
 class TrainerStep(TrainStepConfig):
     """A training step whose `lora:` and `quantization:` are checked against the installed libraries."""
+
+    health: TrainHealth = Field(TrainHealth(), description="What is watched while it trains: off, warn or stop.")
 
     @field_validator("lora", mode="after")
     @classmethod
@@ -77,6 +80,9 @@ class GRPOStep(TrainerStep):
         "auto", description="Rollouts without vLLM: our decode loop (quick; auto: on a CPU) or model.generate (trl)."
     )
     preflight: Preflight = Field(Preflight(), description="Checks before the first RL step.")
+    health: RolloutHealth = Field(  # type: ignore[assignment]  # the one of a step that trains on examples
+        RolloutHealth(), description="What is watched while it trains: off, warn or stop."
+    )
     upload_samples: bool = Field(
         False, description="Let trackers (trainer.report_to, log_completions) have prompts and completions."
     )

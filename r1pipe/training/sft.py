@@ -155,6 +155,7 @@ def train(ctx: StageContext, config: TrainerStep, rows: list[Row], *, overlong: 
     set_seed(ctx.seed)  # LoRA's first weights are random
     model = models.load_policy(source, config.model_options, common.quantization_config(config.quantization))
     progress = callbacks.Progress(ctx)
+    health = callbacks.watch(ctx, config.health, args, progress)
     trainer: Any = SFTTrainer(
         model=model,
         args=args,
@@ -163,8 +164,8 @@ def train(ctx: StageContext, config: TrainerStep, rows: list[Row], *, overlong: 
         peft_config=common.lora_config(config.lora),
         callbacks=[
             progress,
-            callbacks.StopOnNonFinite(common.checkpoints(ctx)),
-            callbacks.Checkpoints(ctx),
+            health,
+            callbacks.Checkpoints(ctx, health),
         ],
     )
     common.no_model_card(trainer)
