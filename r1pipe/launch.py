@@ -72,11 +72,16 @@ class Child:
             and config.accelerate is None
         )
 
-    def assign(self, request: Path) -> None:
+    def assign(self, request: Path) -> bool:
+        """Gives a worker that waits its work; False where it has died meanwhile."""
         assert self.popen.stdin is not None
-        self.popen.stdin.write(f"{request}\n")
-        self.popen.stdin.close()
+        try:
+            self.popen.stdin.write(f"{request}\n")
+            self.popen.stdin.close()
+        except BrokenPipeError:
+            return False
         self.waiting = False
+        return True
 
     def dismiss(self) -> None:
         """Ends a worker that waits; it has touched nothing."""

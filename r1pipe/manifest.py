@@ -18,7 +18,7 @@ from r1pipe import digest as dg
 from r1pipe.chat import template_digest
 from r1pipe.errors import UserError
 from r1pipe.stage import DATASET, POLICY, REWARD_MODEL
-from r1pipe.store import Attempt, fsync_dir, read_json, write_text
+from r1pipe.store import Attempt, append_json, fsync_dir, read_json, read_lines, write_text, writing
 
 SCHEMA_VERSION = 1
 DATA_FILE = "data.jsonl"
@@ -102,7 +102,13 @@ def now() -> str:
 
 
 def describe(kind: str, folder: Path, uri: str, producer: str, meta: dict[str, Any]) -> Artifact:
-    """Digests what lies in `folder`. Raises UserError where the output is not what `kind` promises."""
+    """Digests what lies in `folder`, and puts it on the disk. Raises UserError where the output is not what `kind`
+    promises."""
+    with writing(folder):
+        return _describe(kind, folder, uri, producer, meta)
+
+
+def _describe(kind: str, folder: Path, uri: str, producer: str, meta: dict[str, Any]) -> Artifact:
     if kind == DATASET:
         return _dataset(folder, uri, producer, meta)
     if kind in (POLICY, REWARD_MODEL):
@@ -167,12 +173,29 @@ def _checkpoint(kind: str, folder: Path, uri: str, producer: str, meta: dict[str
 
 
 def seal(attempt: Attempt, manifest: Manifest) -> None:
-    """Writes manifest.json, once: a sealed result is never overwritten."""
+    """Writes manifest.json, once: a sealed result is never overwritten. Its sha256 is in the attempts log before, so
+    that one which has changed is found."""
     if attempt.sealed:
         raise UserError(f"{attempt.manifest} is sealed already", hint="use --force for a new folder")
-    for folder, _, _ in os.walk(attempt.out):
-        fsync_dir(Path(folder))
-    write_text(attempt.manifest, manifest.model_dump_json(indent=2) + "\n")
+    text = manifest.model_dump_json(indent=2) + "\n"
+    with writing(attempt.path):
+        for folder, _, _ in os.walk(attempt.out):
+            fsync_dir(Path(folder))
+        for folder_above in (attempt.path.parent, attempt.path.parent.parent):  # they name the folder sealed here
+            fsync_dir(folder_above)
+    append_json(
+        attempt.attempts_log, {"event": "sealing", "time": now(), "sha256": dg.text_digest(text)}, durable=True
+    )
+    write_text(attempt.manifest, text)
+
+
+def changed(attempt: Attempt) -> str | None:
+    """What is wrong with a manifest whose bytes are not those that were sealed; None where they are (or where an
+    older version sealed it and did not say)."""
+    said = [entry.get("sha256") for entry in read_lines(attempt.attempts_log) if entry.get("event") == "sealing"]
+    if not said or (actual := dg.file_digest(attempt.manifest)) == said[-1]:
+        return None
+    return f"{attempt.manifest} has sha256 {actual[:12]}…, but {str(said[-1])[:12]}… was sealed: it has changed since"
 
 
 def load(attempt: Attempt) -> Manifest:

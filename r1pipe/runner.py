@@ -6,6 +6,7 @@ step and nothing needs to wait for them.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import time
@@ -25,7 +26,7 @@ from r1pipe.plan import Action, Decision, Options, Planner
 from r1pipe.resources import configs_dir
 from r1pipe.settings import StepConfig, walk
 from r1pipe.stage import DATASET, POLICY
-from r1pipe.store import Attempt, Store, append_json, read_json, read_lines, write_json
+from r1pipe.store import Attempt, Store, append_json, read_json, read_lines, write_json, writing
 
 
 class Observer(Protocol):
@@ -149,7 +150,12 @@ class Runner:
 
     def _describe_run(self) -> None:
         """run.json: what was asked last, so that `table` and `prune` know the steps."""
-        before = read_json(self.store.run_file) if self.store.run_file.is_file() else {"started": mf.now()}
+        before: dict[str, Any] = {"started": mf.now()}
+        if self.store.run_file.is_file():
+            before = read_json(
+                self.store.run_file,
+                "remove it: the next run writes it anew, and only knows no more when it first began",
+            )
         about = {
             "run": self.store.run,
             "profile": self.profile.name,
@@ -279,7 +285,7 @@ class Runner:
 
     def _open(self, attempt: Attempt, config: StepConfig) -> None:
         """Makes the folder ready for an attempt: half-written outputs of an earlier one are removed, its work kept."""
-        try:
+        with writing(attempt.path):
             attempt.path.mkdir(parents=True, exist_ok=True)
             self._wait_for_worker(attempt)
             attempt.result.unlink(missing_ok=True)
@@ -287,8 +293,6 @@ class Runner:
             attempt.work.mkdir(exist_ok=True)
             for name in stages.load(config.stage).OUTPUTS:
                 attempt.output(name).mkdir(parents=True)
-        except OSError as error:
-            raise UserError(f"cannot write in {attempt.path}: {error.strerror}") from error
 
     def _wait_for_worker(self, attempt: Attempt) -> None:
         """An orphan of a killed runner ends within moments; one that does not is named."""
@@ -308,6 +312,7 @@ class Runner:
             name = artifact.producer.split("/")[0]
             output = Path(artifact.uri).name
             faults = mf.faults(artifact, source.attempt.output(output), deep=False)
+            faults += [text] if (text := mf.changed(source.attempt)) else []
             if faults:
                 raise UserError(
                     f"{step} refuses its input {port} ({name}): {faults[0]}",
@@ -351,8 +356,7 @@ class Runner:
 
     def _child(self, config: StepConfig, attempt: Attempt) -> Child:
         spare, self._spare = self._spare, None
-        if spare is not None and spare.fits(config):
-            spare.assign(attempt.request)
+        if spare is not None and spare.fits(config) and spare.assign(attempt.request):
             return spare
         if spare is not None:
             spare.dismiss()
@@ -374,12 +378,17 @@ class Runner:
         except BaseException as error:
             child.end()
             if isinstance(error, KeyboardInterrupt):
-                append_json(attempt.attempts_log, {"event": "interrupted", "time": mf.now()})
+                self._note(attempt, {"event": "interrupted", "time": mf.now()})
             raise
-        result = read_json(attempt.result) if attempt.result.is_file() else None
+        result = read_json(attempt.result, "run the same command") if attempt.result.is_file() else None
         if child.code != 0 or result is None or "error" in result:
             raise self._failure(decision, attempt, child, result)
         return result
+
+    def _note(self, attempt: Attempt, event: dict[str, Any]) -> None:
+        """A line on how an attempt ended badly. Where it cannot be written, the reason matters more than the line."""
+        with contextlib.suppress(UserError):
+            append_json(attempt.attempts_log, event)
 
     def _watch(self, step: str, attempt: Attempt, child: Child) -> None:
         tail = Tail(attempt.events)
@@ -467,8 +476,11 @@ class Runner:
                 " (signal 9 is often the out-of-memory killer)" if child.code == -9 else ""
             )
         else:
-            text, hint = f"its worker ended with code {child.code}: {last_line(attempt.log)}", None
-        append_json(attempt.attempts_log, {"event": "failed", "time": mf.now(), "error": text})
+            text, hint = f"its worker ended with code {child.code}: {last_line(attempt.log)}", "run again to resume"
+            if shutil.disk_usage(attempt.path).free < 2**20:  # it could not even say so
+                text = f"its worker ended with code {child.code}, and no space is left on the disk of {attempt.path}"
+                hint = "free space (r1pipe prune), then run the same command: it goes on"
+        self._note(attempt, {"event": "failed", "time": mf.now(), "error": text})
         error = StepFailed(
             f"step {decision.step} failed: {text}",
             hint=f"{hint}; log: {attempt.log}" if hint else f"log: {attempt.log}",

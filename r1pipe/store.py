@@ -17,6 +17,8 @@ runs/<run>/
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
 import re
@@ -131,6 +133,19 @@ class Attempt:
         return self.manifest.is_file()
 
 
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """What cannot be written is told in a sentence. Raises UserError for an OSError inside."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        what = "free space (r1pipe prune)" if full else "check the disk and its permissions"
+        raise UserError(
+            f"cannot write {path}: {error.strerror or error}", hint=f"{what}, then run the same command: it goes on"
+        ) from error
+
+
 def fsync_dir(folder: Path) -> None:
     fd = os.open(folder, os.O_RDONLY)
     try:
@@ -142,42 +157,46 @@ def fsync_dir(folder: Path) -> None:
 def write_text(path: Path, text: str) -> None:
     """Atomic and durable: a reader sees the old file or the whole new one."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("w", encoding="utf-8") as handle:
-            handle.write(text)
-            handle.flush()
-            os.fsync(handle.fileno())
-        partial.replace(path)
-        fsync_dir(path.parent)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise UserError(f"cannot write {path}: {error.strerror}", hint="check free space and permissions") from error
+    with writing(path):
+        try:
+            with partial.open("w", encoding="utf-8") as handle:
+                handle.write(text)
+                handle.flush()
+                os.fsync(handle.fileno())
+            partial.replace(path)
+            fsync_dir(path.parent)
+        except BaseException:
+            with contextlib.suppress(OSError):  # a disk that takes nothing may not let go of anything either
+                partial.unlink(missing_ok=True)
+            raise
 
 
 def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False, sort_keys=False) + "\n")
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path, hint: str = "restore it, or remove its folder and run again") -> Any:
     """A JSON file of ours. Raises UserError naming the file where it is torn."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
-        raise UserError(
-            f"{path} cannot be read: {error}", hint="restore it, or remove its folder and run again"
-        ) from error
+        raise UserError(f"{path} cannot be read: {error}", hint=hint) from error
 
 
-def append_json(path: Path, value: Any) -> None:
-    """One line at the end of a log; a torn last line is ended first, so that two never join."""
+def append_json(path: Path, value: Any, *, durable: bool = False) -> None:
+    """One line at the end of a log; a torn last line is ended first, so that two never join. `durable`: on the disk
+    when this returns."""
     line = json.dumps(value, ensure_ascii=False, default=str) + "\n"
-    with path.open("ab") as handle:
+    with writing(path), path.open("ab") as handle:
         if handle.tell():
             with path.open("rb") as reader:
                 reader.seek(-1, os.SEEK_END)
                 if reader.read(1) != b"\n":
                     line = "\n" + line
         handle.write(line.encode())
+        if durable:
+            handle.flush()
+            os.fsync(handle.fileno())
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:

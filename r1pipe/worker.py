@@ -68,6 +68,9 @@ def _run(request_path: Path) -> int:
         except process.Held as held:
             print(f"r1pipe: {held}", file=sys.stderr, flush=True)  # noqa: T201
             return 75
+        except OSError as error:
+            sys.stderr.write(f"r1pipe: cannot write {attempt.lock}: {error.strerror}\n")
+            return 74
     job = Job(request, attempt, rank, world)
     try:
         return job.run()
@@ -121,7 +124,11 @@ class Job:
                 result |= {"kind": "disk", "error": f"no space left on the disk of {self.attempt.path}",
                            "hint": "free space (r1pipe prune), then run again: it resumes"}  # fmt: skip
         if self.rank == 0:
-            write_json(self.attempt.result, result)
+            try:
+                write_json(self.attempt.result, result)
+            except UserError as error:  # the log is what is left to say it in
+                sys.stderr.write(f"r1pipe: {result.get('error', error.message)}\n")
+                return 74
         elif code:
             print(f"r1pipe: rank {self.rank} failed: {result['error']}", file=sys.stderr, flush=True)  # noqa: T201
         return code

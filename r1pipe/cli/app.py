@@ -104,6 +104,8 @@ def _call(name: str, rest: list[str]) -> int:
             raise
         _say(error.format_message(), f"r1pipe {name} --help")
         return 2
+    if code == 130:  # typer makes this of Ctrl-C by itself, and would say nothing
+        raise KeyboardInterrupt
     return code if isinstance(code, int) else 0
 
 

@@ -110,8 +110,11 @@ def _evaluations(store: Store, report: Report, tick: Callable[[str], None]) -> N
 def _itself(step: str, attempt: Attempt, manifest: Manifest) -> list[str]:
     """Does the manifest belong where it lies, and is its fingerprint the digest of what it lists?"""
     from r1pipe import digest as dg
+    from r1pipe import manifest as mf
 
     found = []
+    if text := mf.changed(attempt):
+        found.append(text)
     if manifest.step != step:
         found.append(f"{attempt.manifest} is of step {manifest.step}, but lies in the folder of {step}")
     if not attempt.path.name.startswith(manifest.fingerprint[:8]):
