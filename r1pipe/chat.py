@@ -97,8 +97,9 @@ class ChatConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     template: str = Field(
         "model",
-        description='"model" keeps the base model\'s chat template; "builtin:r1" takes ours (ChatML, keeps the '
-        "reasoning of earlier turns); else a path of a .jinja file.",
+        description='"model" keeps the base model\'s chat template (with the system turn put before the first user '
+        'turn where it has no system role); "builtin:r1" takes ours (ChatML, or "User: Assistant:" where the '
+        "tokenizer does not know it; keeps the reasoning of earlier turns); else a path of a .jinja file.",
     )
     system_prompt: str | None = Field(
         None,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from r1pipe.chat import ChatConfig, render_all
 from r1pipe.errors import UserError
@@ -25,20 +24,22 @@ def render(tokenizer: Any, conversations: Sequence[list[dict[str, str]]], **opti
 
 
 def taken(
-    rows: list[Row], tokenizer: Any, chat: ChatConfig, ctx: StageContext, what: str, **options: Any
+    rows: list[Row], tokenizer: Any, chat: ChatConfig, ctx: StageContext, what: Literal["rows", "prompts"]
 ) -> list[Row]:
     """The rows whose conversation the chat template takes (some want user and assistant to alternate, or refuse a
-    role). The others are dropped and counted."""
-    try:
-        render_all(tokenizer, [chat.conversation(row["messages"]) for row in rows], **options)
-    except UserError as error:
-        first = error.message
-    else:
-        return rows
-    kept = []
+    role), as a training text and as a prompt. The others are dropped and counted. To be asked where the template
+    refused all of them together."""
+    kept, first = [], ""
     for row in rows:
-        with suppress(UserError):
-            render_all(tokenizer, [chat.conversation(row["messages"])], **options)
+        conversation = chat.conversation(row["messages"])
+        try:
+            if what == "rows":
+                render_all(tokenizer, [conversation])
+            prompt = conversation[:-1] if what == "rows" else conversation
+            render_all(tokenizer, [prompt], add_generation_prompt=True)
+        except UserError as error:
+            first = first or error.message
+        else:
             kept.append(row)
     if not kept:
         raise UserError(f"{first} (and so all of {len(rows)} {what})", hint="set chat.template: builtin:r1")
@@ -52,7 +53,12 @@ def fit_prompts(
 ) -> list[Row]:
     """The rows whose prompt the template takes and that leave `new_tokens` of the context. The others are dropped and
     counted: TRL does not cut a long prompt, and a model past its context writes noise."""
-    rows = taken(rows, tokenizer, chat, ctx, "prompts", add_generation_prompt=True)
+    options = {"add_generation_prompt": True}
+    try:
+        ids = render(tokenizer, [chat.conversation(r["messages"]) for r in rows], **options)
+    except UserError:
+        rows = taken(rows, tokenizer, chat, ctx, "prompts")
+        ids = render(tokenizer, [chat.conversation(r["messages"]) for r in rows], **options)
     context = context_length(source)
     if context is None or not rows:
         return rows
@@ -62,10 +68,7 @@ def fit_prompts(
             hint="lower trainer.max_completion_length",
         )
     limit = context - new_tokens
-    lengths = [
-        len(ids)
-        for ids in render(tokenizer, [chat.conversation(r["messages"]) for r in rows], add_generation_prompt=True)
-    ]
+    lengths = [len(prompt) for prompt in ids]
     kept = [row for row, length in zip(rows, lengths, strict=True) if length <= limit]
     if len(kept) < len(rows):
         ctx.count("prompts/too_long", len(rows) - len(kept))

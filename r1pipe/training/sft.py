@@ -45,8 +45,11 @@ def tokenize(
     the chat template refuses or whose reasoning it drops, earlier turns without a loss, and rows that do not begin
     like the prompt that sampling writes."""
     tags = config.chat.tags
-    rows = rendering.taken(rows, tokenizer, config.chat, ctx, "rows")
-    encoded = encode(tokenizer, [config.chat.conversation(row["messages"]) for row in rows])
+    try:
+        encoded = encode(tokenizer, [config.chat.conversation(row["messages"]) for row in rows])
+    except UserError:  # the template refuses a conversation: the others are taken
+        rows = rendering.taken(rows, tokenizer, config.chat, ctx, "rows")
+        encoded = encode(tokenizer, [config.chat.conversation(row["messages"]) for row in rows])
     kept: list[tuple[Row, Example]] = []
     odd = unseen = empty = 0
     for row, one in zip(rows, encoded, strict=True):

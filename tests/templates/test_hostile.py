@@ -164,6 +164,10 @@ def test_rows_that_the_template_refuses_are_counted(tmp_path: Path) -> None:
     kept, examples = sft.tokenize([odd, ROW, odd], gemma, config, ctx)
     assert kept == [ROW] and len(examples) == 1 and ctx.counts == {"rows/refused_by_template": 2}
     assert "2 of 3 rows are left out" in ctx.warnings[0] and "must alternate" in ctx.warnings[0]
+    answer_only = {**ROW, "messages": ROW["messages"][1:]}
+    ctx = tiny.context(tmp_path)
+    kept, _ = sft.tokenize([ROW, answer_only], tokenizer(), config, ctx)
+    assert kept == [ROW] and ctx.counts == {"rows/refused_by_template": 1}
     with pytest.raises(UserError, match=r"must alternate.* \(and so all of 1 rows\)"):
         sft.tokenize([odd], gemma, config, ctx)
     asked = [{**ROW, "messages": m} for m in (ROW["messages"][:1], [ROW["messages"][0]] * 2)]
