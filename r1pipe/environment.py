@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.metadata
 import os
@@ -40,24 +41,40 @@ def _git(*args: str) -> str | None:
 
 
 @functools.cache
+def cpu() -> str:
+    """The model of the processor: another one may have other vector instructions, which round differently."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+@functools.cache
 def describe() -> dict[str, Any]:
-    """The `environment` of a manifest."""
+    """The `environment` of a manifest; the runner adds device and threads, which need torch."""
     commit = _git("rev-parse", "HEAD")
     return {
         "packages": packages(),
         "python": platform.python_version(),
         "platform": platform.platform(),
         "machine": platform.machine(),
+        "cpu": cpu(),
         "cpus": os.cpu_count(),
         "git_commit": commit,
         "git_dirty": bool(_git("status", "--porcelain", "--untracked-files=no")) if commit else None,
     }
 
 
-def differences(sealed: dict[str, Any]) -> list[str]:
-    """What differs between a manifest's environment and this one, as `name old → new`."""
+def differences(sealed: dict[str, Any], *, threads_set: bool = True) -> list[str]:
+    """What differs between a manifest's environment and this one, as `name old → new`, of what can change a result.
+
+    Where the profile does not set the threads of a step (`threads_set`), their number follows from the cores.
+    """
+    here = {"machine": platform.machine(), "cpu": cpu()} | ({} if threads_set else {"cpus": os.cpu_count()})
+    moved = [f"{name} {sealed[name]} → {now}" for name, now in here.items() if sealed.get(name, now) != now]
     old, new = sealed.get("packages", {}), packages()
-    return [
+    return moved + [
         f"{name} {old.get(name, 'absent')} → {new.get(name, 'absent')}"
         for name in PACKAGES
         if name != "r1pipe" and old.get(name) != new.get(name)

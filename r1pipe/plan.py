@@ -169,12 +169,12 @@ class Planner:
             return self._new(step, print_, parts, attempts, Why.DAMAGED, broken[0], "stale")
         if step in self.options.force:
             return self._new(step, print_, parts, attempts, Why.FORCED, "--force", "done")
-        differs = environment.differences(manifest.environment)
+        config = self.profile.steps[step]
+        differs = environment.differences(manifest.environment, threads_set=config.threads is not None)
         notes = [f"environment differs: {', '.join(differs)} (--strict runs it again)"] if differs else []
         if differs and self.options.strict:
             text = f"--strict, environment differs: {', '.join(differs)}"
             return self._new(step, print_, parts, attempts, Why.STRICT, text, "stale")
-        config = self.profile.steps[step]
         if config.evaluate and manifest.evaluation and (
             EvalConfig.model_validate(manifest.config.get("evaluation") or {}) != config.evaluation
         ):  # fmt: skip

@@ -446,7 +446,9 @@ class Runner:
             counts=result.get("counts", {}),
             facts=result.get("facts", {}),
             warnings=result.get("warnings", []),
-            environment=environment.describe() | {"device": result.get("facts", {}).get("device", "cpu")},
+            environment=environment.describe()
+            | {"device": "cpu"}
+            | {name: value for name, value in result.get("facts", {}).items() if name in ("device", "threads")},
             chat_template_digest=template,
             tokenizer_digest=tokenizer,
             seed=config.seed,

@@ -88,6 +88,15 @@ def _to_log(path: Path) -> None:
     os.close(null)
 
 
+def _where() -> dict[str, Any]:
+    """Device and threads of a step that used torch: both are part of what its numbers are."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return {}
+    device = torch.cuda.get_device_name() if torch.cuda.is_initialized() else "cpu"
+    return {"device": device, "threads": torch.get_num_threads()}
+
+
 class Job:
     """One step in this process."""
 
@@ -173,6 +182,7 @@ class Job:
         if request["mode"] == "check":
             return {"facts": ctx.facts, "warnings": ctx.warnings}
         metrics = module.run(ctx, config) or {}
+        ctx.facts |= _where()
         began = self._clock("run", began)
         wanted = any(kind == POLICY for kind in module.OUTPUTS.values()) and config.evaluate and config.evaluation.sets
         apart = wanted and self._needs_room()

@@ -140,7 +140,7 @@ class Health(TrainerCallback):
             self.ctx.warn(one.text())
             return
         good = self._drop_doubtful(one.healthy)
-        kept = f"the last good checkpoint is {good.name}" if good else "it has no checkpoint from before the fault"
+        kept = f"the last good checkpoint is {good.name}" if good else "there is no checkpoint from before the fault"
         way = f"unchanged, the same command goes on from {good.name}" if good else "unchanged, it begins anew"
         raise StepFailed(
             f"health: {one.said}; {kept}",
