@@ -7,7 +7,7 @@ from typing import Any
 
 from r1pipe.chat import ChatConfig, prefilled_think, render, render_all
 from r1pipe.errors import UserError
-from r1pipe.generate.base import Conversation
+from r1pipe.generate.base import Ask, Conversation, Made, Sample
 
 
 class Renderer:
@@ -25,11 +25,35 @@ class Renderer:
         self.prefix = self._prefix()
 
     def _prefix(self) -> str:
-        if not prefilled_think(self.tokenizer, self.chat.tags):
-            return ""
         probe = self.chat.conversation([{"role": "user", "content": "1+1?"}])
         rendered = render(self.tokenizer, probe, add_generation_prompt=True)
+        if not prefilled_think(self.tokenizer, self.chat.tags):
+            return ""
         return rendered[rendered.rindex(self.chat.tags.think_open) :]
+
+    def taken(self, asks: list[Ask]) -> tuple[list[Ask], Made]:
+        """The asks whose conversation the template takes (some want user and assistant to alternate, or refuse a
+        role); the missing samples of the others, skipped."""
+        try:
+            self._texts(asks)
+        except UserError:
+            pass
+        else:
+            return asks, []
+        kept: list[Ask] = []
+        made: Made = []
+        for ask in asks:
+            try:
+                self._texts([ask])
+            except UserError as error:
+                made += [(ask, Sample("", 0, "skipped", index, error.message)) for index in ask.missing]
+            else:
+                kept.append(ask)
+        return kept, made
+
+    def _texts(self, asks: list[Ask]) -> list[str]:
+        conversations = [self.chat.conversation(ask.conversation) for ask in asks]
+        return render_all(self.tokenizer, conversations, add_generation_prompt=True)
 
     def prompts(self, conversations: list[Conversation]) -> list[list[int]]:
         """Token ids of each prompt, generation prompt included."""

@@ -76,6 +76,9 @@ class TransformersSampler(Streaming):
             yield from self._group(asks, sampling)
 
     def _group(self, asks: list[Ask], sampling: SamplingConfig) -> Iterator[Made]:
+        asks, refused = self.renderer.taken(asks)
+        if refused:
+            yield refused
         prompts = self.renderer.prompts([ask.conversation for ask in asks])
         fits = [len(ids) < self.context for ids in prompts]
         if long := [p for p, ok in enumerate(fits) if not ok and asks[p].missing]:

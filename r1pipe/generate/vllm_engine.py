@@ -121,7 +121,7 @@ class VllmSampler(Streaming):
                 while more and len(waiting) < self.window:
                     if (item := next(wanted, None)) is None:
                         more = False
-                    elif refused := self._add(item, sampling, waiting):
+                    elif refused := item if isinstance(item, list) else self._add(item, sampling, waiting):
                         yield refused
                 if waiting:
                     for output in engine.step():
@@ -134,10 +134,13 @@ class VllmSampler(Streaming):
             with suppress(Exception):  # stopped early, perhaps because the engine died: what it still holds is spare
                 engine.abort_request(list(waiting))
 
-    def _wanted(self, groups: Iterable[list[Ask]]) -> Iterator[tuple[Ask, list[int]]]:
-        """(ask, prompt ids), a group's prompts tokenized together."""
+    def _wanted(self, groups: Iterable[list[Ask]]) -> Iterator[tuple[Ask, list[int]] | Made]:
+        """(ask, prompt ids), a group's prompts tokenized together; of prompts that the template refuses the samples,
+        skipped."""
         for asks in groups:
-            todo = [ask for ask in asks if ask.missing]
+            todo, refused = self.renderer.taken([ask for ask in asks if ask.missing])
+            if refused:
+                yield refused
             yield from zip(todo, self.renderer.prompts([ask.conversation for ask in todo]), strict=True)
 
     def _add(

@@ -179,6 +179,22 @@ def test_rows_that_the_template_refuses_are_counted(tmp_path: Path) -> None:
         Renderer(gemma, ChatConfig()).prompts([asked[1]["messages"]])
 
 
+def test_a_conversation_that_the_template_refuses_costs_its_samples_only(tmp_path: Path) -> None:
+    from r1pipe.generate.base import Ask
+    from r1pipe.generate.transformers_engine import TransformersSampler
+    from r1pipe.settings import SamplingConfig
+
+    folder = families.folder(tmp_path / "m", BY_NAME["gemma"])
+    asked, twice = ROW["messages"][:1], [ROW["messages"][0]] * 2
+    sampler = TransformersSampler(folder, ChatConfig(), dtype="float32")
+    groups = [[Ask("odd", twice, (1, 2)), Ask("good", asked, (1, 2))], [Ask("odd", twice, (1,))]]
+    made = [(ask.key, s.finish) for found in sampler.stream(groups, SamplingConfig(max_tokens=4)) for ask, s in found]
+    assert sorted(made)[2:] == [("odd", "skipped")] * 3
+    assert all(key == "good" and finish != "skipped" for key, finish in sorted(made)[:2])
+    with pytest.raises(UserError, match="System role not supported"):  # at once, not row by row
+        TransformersSampler(folder, ChatConfig(system_prompt="Be brief."), dtype="float32")
+
+
 def test_what_a_template_does_to_rows_is_counted(tmp_path: Path) -> None:
     """Qwen3 puts empty thinking into answers without any, drops thinking that holds a second </think>, and marks no
     turns; DeepSeek's prompt opens a thinking that an answer without one does not have."""

@@ -63,6 +63,17 @@ def test_a_long_prompt_costs_only_itself(sampler: Any) -> None:
     assert all(s.finish != "skipped" and s.tokens for s in (*found[0], *found[2]))
 
 
+def test_a_conversation_that_the_template_refuses_costs_only_itself(
+    sampler: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenizer = sampler.renderer.tokenizer
+    strict = "{% if messages | length > 1 %}{{ raise_exception('one turn only') }}{% endif %}"
+    monkeypatch.setattr(tokenizer, "chat_template", strict + tokenizer.chat_template)
+    found = sampler.generate([ASKED[0], [*ASKED[1], *ASKED[1]], ASKED[1]], SamplingConfig(n=2, max_tokens=8), seed=1)
+    assert [s.finish for s in found[1]] == ["skipped"] * 2 and "one turn only" in found[1][0].why
+    assert all(s.finish != "skipped" and s.tokens for s in (*found[0], *found[2]))
+
+
 def test_seeds_survive_a_prefill_that_is_full(sampler: Any) -> None:
     """More prompt tokens than one step prefills: vLLM's CPU generators die there with chunked prefill."""
     wide = [[{"role": "user", "content": f"{n} + " * 60 + "1 = ?"}] for n in range(2, 50)]
