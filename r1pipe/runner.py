@@ -262,11 +262,26 @@ class Runner:
                 "timing": result["timing"] | {"evaluate": alone["timing"]["evaluate"]},
             }
         verdicts = self._gate(planner, decision, attempt, result)
+        if text := self._clock_back(step):
+            self.observer.event(step, {"event": "warning", "text": text})
+            result.setdefault("warnings", []).append(text)
         sealing = time.monotonic()
         manifest = self._seal(decision, attempt, inputs, result, started, began, sealing)
         append_json(attempt.attempts_log, {"event": "sealed", "time": mf.now()})
         self.observer.end(decision, manifest)
         return manifest, verdicts
+
+    def _clock_back(self, step: str) -> str | None:
+        """Tables show the result of a step that was finished last, by the clock: says where that would mislead."""
+        now = mf.now()
+        for attempt in (a for a in self.store.all_attempts(step) if a.sealed):
+            with contextlib.suppress(UserError):  # a damaged one is told by whoever needs it
+                if (at := mf.load(attempt).finished) > now:
+                    return (
+                        f"the clock went back: {step}/{attempt.path.name} was sealed at {at}, and it is {now} now; "
+                        "a table shows the one with the later time"
+                    )
+        return None
 
     def _gate(
         self, planner: Planner, decision: Decision, attempt: Attempt, result: dict[str, Any]

@@ -10,6 +10,12 @@ import pytest
 from tests.crash.harness import TALLY, Bench
 
 
+@pytest.fixture(scope="session")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Fingerprints and outputs of an undisturbed run."""
+    return Bench(tmp_path_factory.mktemp("undisturbed")).digests()
+
+
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)

@@ -20,6 +20,9 @@ from r1pipe.store import Store
 from tests.crash import harness
 from tests.crash.harness import Bench, Point
 
+Whole = dict[str, Any]
+slow = pytest.mark.slow
+
 
 def sentence(done: subprocess.CompletedProcess[str], *codes: int) -> str:
     """What a failed command said: an error of one line and its next step."""
@@ -56,20 +59,19 @@ def broken_disk(bench: Bench, point: Point, code: int, expected: dict[str, Any])
     ("line", "code"),
     [
         ("runner|write|middle|b/#/attempts.jsonl|1", errno.ENOSPC),
-        ("runner|fsync|before|b/#/manifest.json.partial|1", errno.EIO),
-        ("worker|write|before|b/#/lock|1", errno.EROFS),
+        pytest.param("runner|fsync|before|b/#/manifest.json.partial|1", errno.EIO, marks=slow),
+        pytest.param("worker|write|before|b/#/lock|1", errno.EROFS, marks=slow),
         ("worker|write|middle|b/#/result.json.partial|1", errno.ENOSPC),
     ],
 )
-def test_a_disk_that_takes_no_more(bench: Bench, line: str, code: int) -> None:
-    broken_disk(bench, Point.read(line), code, bench.digests())
+def test_a_disk_that_takes_no_more(bench: Bench, expected: Whole, line: str, code: int) -> None:
+    broken_disk(bench, Point.read(line), code, expected)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
-def test_a_disk_that_takes_no_more_from_any_point_on(bench: Bench, code: int) -> None:
-    expected = bench.digests()
+def test_a_disk_that_takes_no_more_from_any_point_on(bench: Bench, expected: Whole, code: int) -> None:
     for point in of_b(bench):
         broken_disk(bench, point, code, expected)
 
@@ -88,20 +90,19 @@ def small_disk(bench: Bench) -> Iterator[Path]:
 @pytest.mark.parametrize(
     "line",
     [
-        "runner|write|before|b/#/request.json.partial|1",
-        "worker|write|before|b/#/work/place.json.partial|1",
+        pytest.param("runner|write|before|b/#/request.json.partial|1", marks=slow),
+        pytest.param("worker|write|before|b/#/work/place.json.partial|1", marks=slow),
         "worker|write|before|b/#/result.json.partial|1",
         "runner|write|before|b/#/manifest.json.partial|1",
     ],
 )
-def test_a_full_disk(bench: Bench, small_disk: Path, line: str) -> None:
+def test_a_full_disk(bench: Bench, expected: Whole, small_disk: Path, line: str) -> None:
     store = bench.fresh()
     filler = small_disk / "filler"
     said = sentence(bench.run(store, point=line, fill=filler), 1, 2)
     assert re.search("no space (is )?left", said, re.IGNORECASE), said
     assert str(store.root) in said
     filler.unlink()
-    expected = bench.digests()
     goes_on(bench, store, expected)
     harness.TALLY.add("disk", "full tmpfs", "everything", True)
 
@@ -142,8 +143,13 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("how", sorted(DAMAGE))
-def test_damaged_logs_of_a_killed_step_cost_nothing(bench: Bench, how: str) -> None:
+def some(how: str) -> Any:
+    """Two kinds of damage in the fast suite, all in the slow one."""
+    return how if how in ("flipped", "foreign") else pytest.param(how, marks=slow)
+
+
+@pytest.mark.parametrize("how", [*map(some, sorted(DAMAGE))])
+def test_damaged_logs_of_a_killed_step_cost_nothing(bench: Bench, expected: Whole, how: str) -> None:
     """request, result, events, attempts log and locks of a step that was killed before it was sealed."""
     store = bench.fresh()
     point = Point.read("runner|write|before|b/#/manifest.json.partial|1")
@@ -151,10 +157,10 @@ def test_damaged_logs_of_a_killed_step_cost_nothing(bench: Bench, how: str) -> N
     attempt = store.all_attempts("b")[0]
     for path in (attempt.request, attempt.result, attempt.events, attempt.attempts_log, attempt.lock, store.lock):
         DAMAGE[how](path)
-    goes_on(bench, store, bench.digests())
+    goes_on(bench, store, expected)
 
 
-@pytest.mark.parametrize("how", ["cut", "empty", "foreign"])
+@pytest.mark.parametrize("how", ["cut", *(pytest.param(how, marks=slow) for how in ("empty", "foreign"))])
 def test_a_damaged_description_of_the_run_is_named(bench: Bench, how: str) -> None:
     store = bench.fresh()
     whole = harness.outputs(bench.run(store))
@@ -166,7 +172,7 @@ def test_a_damaged_description_of_the_run_is_named(bench: Bench, how: str) -> No
     goes_on(bench, store, whole)
 
 
-def test_a_manifest_with_a_flipped_bit_is_found_and_nothing_is_built_on_it(bench: Bench) -> None:
+def test_a_manifest_with_a_flipped_bit_is_found_and_nothing_is_built_on_it(bench: Bench, expected: Whole) -> None:
     store = bench.fresh()
     point = Point.read("runner|rename|after|a/#/manifest.json|1")
     harness.killed(point, bench.run(store, point=point))
@@ -180,10 +186,10 @@ def test_a_manifest_with_a_flipped_bit_is_found_and_nothing_is_built_on_it(bench
     with pytest.raises(AssertionError, match="it has changed since"):
         harness.intact(store)
     attempt.manifest.write_text(text)
-    goes_on(bench, store, bench.digests())
+    goes_on(bench, store, expected)
 
 
-@pytest.mark.parametrize("how", sorted(DAMAGE))
+@pytest.mark.parametrize("how", [*map(some, sorted(DAMAGE))])
 def test_a_damaged_dataset_is_found(bench: Bench, how: str) -> None:
     """One with other size or times is made again, in a new folder; a bit that rotted in place is found by verify."""
     store = bench.fresh()
@@ -224,23 +230,22 @@ def test_many_pipelines_on_one_run_at_once(bench: Bench) -> None:
     harness.intact(store)
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("how", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=slow)])
 @pytest.mark.parametrize("line", ["runner|write|before|b/#/request.json.partial|1",
                                   "runner|fsync|after|b/#/manifest.json.partial|1"])  # fmt: skip
-def test_a_signal_in_the_middle_of_a_write(bench: Bench, line: str, how: signal.Signals) -> None:
+def test_a_signal_in_the_middle_of_a_write(bench: Bench, expected: Whole, line: str, how: signal.Signals) -> None:
     store = bench.fresh()
     done = bench.run(store, point=line, signal=int(how))
     assert done.returncode == 130
     assert done.stderr.strip() == "error: interrupted; run the same command again to go on"
     assert not list(store.root.rglob("*.partial"))
-    goes_on(bench, store, bench.digests())
+    goes_on(bench, store, expected)
     harness.TALLY.add("signals", "seal" if "manifest" in line else "step: asked", f"runner {how.name}", True)
 
 
-def test_a_clock_that_goes_back(bench: Bench) -> None:
+def test_a_clock_that_goes_back(bench: Bench, expected: Whole) -> None:
     """A run is begun in the future, killed, and resumed a year in the past."""
     year = 365 * 86400
-    expected = bench.digests()
     store = bench.fresh()
     point = Point.read("worker|rename|after|b/#/work/place.json|1")
     harness.killed(point, bench.run(store, point=point, clock=year))
@@ -253,6 +258,10 @@ def test_a_clock_that_goes_back(bench: Bench) -> None:
     assert manifest.facts["resumed_at"] == 1
     assert all(value >= 0 for value in [manifest.seconds, *manifest.timing.values()])
     goes_on(bench, store, expected)
+    assert bench.run(store, "--set", "a.steps=4").returncode == 0
+    again = max((mf.load(a) for a in store.all_attempts("a")), key=lambda m: len(m.warnings))
+    assert again.outputs["rows"].meta["rows"] == 4
+    assert again.warnings[0].startswith(f"the clock went back: {begun.outputs['rows'].producer} was sealed at")
 
 
 def test_a_worker_that_died_while_it_waited_is_replaced(tmp_path: Path) -> None:
