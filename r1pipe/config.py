@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from r1pipe import stage as stages
 from r1pipe import yamlio
 from r1pipe.errors import UserError, nearest
+from r1pipe.keys import refuse as refuse_keys
 from r1pipe.resources import configs_dir
 from r1pipe.settings import ModelConfig, StepConfig, walk
 
@@ -126,6 +127,7 @@ def load(name: str, overrides: Iterable[str] = ()) -> Profile:
     given = tuple(overrides)
     for override in given:
         raw = _override(raw, override)
+        refuse_keys(raw)  # also what a later --set replaces: run.json keeps all of them
     return build(raw, path, given)
 
 
@@ -135,6 +137,7 @@ def build(raw: dict[str, Any], path: Path, overrides: tuple[str, ...] = ()) -> P
     steps_raw = raw.get("steps")
     if not isinstance(steps_raw, dict) or not steps_raw:
         raise UserError(f"{path} has no steps", hint="extends: recipe gives the paper's; r1pipe config show tiny")
+    refuse_keys(raw)
     faults: list[str] = []
     steps: dict[str, StepConfig] = {}
     shared = {k: v for k, v in raw.items() if k not in META_KEYS}
@@ -187,6 +190,11 @@ def _check_code(config: StepConfig) -> None:
     """A profile that somebody sent must not be able to run code by itself."""
     asks = any(isinstance(part, ModelConfig) and (part.trust_remote_code or part.options.get("trust_remote_code"))
                for part in walk(config)) or getattr(config, "model_options", {}).get("trust_remote_code")  # fmt: skip
+    if any(
+        isinstance(part, ModelConfig) and part.options.get("use_safetensors") is False for part in walk(config)
+    ) or (getattr(config, "model_options", {}).get("use_safetensors") is False):
+        raise UserError("use_safetensors: false would read weights from a pickle, which can run code",
+                        hint="convert them: model.save_pretrained(folder)")  # fmt: skip
     if asks and not stages.code_allowed():
         raise UserError(
             "trust_remote_code would run code that ships with the model",

@@ -205,10 +205,10 @@ def _spec(
     rows: int | None,
     clean: Cleaning,
 ) -> DataSpec:
-    from r1pipe import yamlio
+    from r1pipe import keys, yamlio
     from r1pipe.settings import DataSpec
 
-    return DataSpec(
+    spec = DataSpec(
         source=source,
         split=split,
         revision=revision,
@@ -218,6 +218,8 @@ def _spec(
         rows=rows,
         clean=clean,
     )
+    keys.refuse(spec.model_dump(mode="json"))  # they go into the manifest and the card
+    return spec
 
 
 def _pairs(option: str, given: list[str] | None) -> dict[str, str]:

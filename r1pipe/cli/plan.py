@@ -31,7 +31,7 @@ def plan(
     ] = None,
     devices: Annotated[
         int | None,
-        typer.Option("--devices", min=1, help="How many there are (without it: as many as the steps ask for).",
+        typer.Option("--devices", min=1, max=65_536, help="How many there are (else as many as the steps ask for).",
                      show_default=False),
     ] = None,
     price: Annotated[

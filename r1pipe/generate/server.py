@@ -117,11 +117,18 @@ class ServerSampler(Streaming):
         answer = self._request("/chat/completions", body)
         try:
             choice = answer["choices"][0]
-            text = self._text(choice["message"])
+            text = self._harmless(self._text(choice["message"]))
             tokens = int((answer.get("usage") or {}).get("completion_tokens") or 0)
             return Sample(text, tokens, "length" if choice.get("finish_reason") == "length" else "stop", index)
-        except (KeyError, IndexError, TypeError) as error:
-            raise _RowFailed(f"an answer without choices: {str(answer)[:200]}") from error
+        except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
+            raise _RowFailed(f"an answer without choices: {self._harmless(str(answer))[:200]}") from error
+
+    def _harmless(self, text: str) -> str:
+        """What a server says, without the key (a proxy may say back what it was sent) and without halves of surrogate
+        pairs, which no tokenizer takes."""
+        key = self._key()
+        text = text.replace(key, "***") if key else text
+        return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
     def _text(self, message: dict[str, Any]) -> str:
         """A server with a reasoning parser sends the thinking apart: put it back between its tags. Where the

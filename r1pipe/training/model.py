@@ -50,7 +50,7 @@ def init_kwargs(options: Mapping[str, Any], quantization: Any | None = None) -> 
     """Arguments of from_pretrained. `use_safetensors`: a pickle is never loaded."""
     import torch
 
-    values: dict[str, Any] = {"use_safetensors": True, "dtype": "float32", **options}
+    values: dict[str, Any] = {"dtype": "float32", **options, "use_safetensors": True}
     if isinstance(values["dtype"], str) and values["dtype"] != "auto":
         dtype = getattr(torch, values["dtype"], None)
         if not isinstance(dtype, torch.dtype):

@@ -143,6 +143,14 @@ PROFILES: dict[str, bytes] = {
     "name nul": TOYS.replace(b"name: toys", b'name: "a\\0b"'),
     "name newline": TOYS.replace(b"name: toys", b'name: "a\\nb"'),
     "name long": TOYS.replace(b"name: toys", b"name: " + b"n" * 400),
+    "a key": _step("engine: {kind: server, url: 'http://h/v1', options: {api_key: hunter2}}"),
+    "a token": _step("trainer: {hub_token: hunter2}"),
+    "a token in a list": _step("trainer: {x: [{headers: {Authorization: hunter2}}]}"),
+    "a token by its look": _step("salt: hf_abcdefghijklmnopqrstuvwxyz"),
+    "a key by its look": _step("salt: 'my sk-proj-abcdefghijklmnopqrstuvwxyz'"),
+    "a password in an address": _step("engine: {kind: server, url: 'https://user:hunter2@host/v1'}"),
+    "a key in an address": _step("engine: {kind: server, url: 'https://host/v1?api_key=hunter2'}"),
+    "pickled weights": b"name: x\nextends: tiny\nsteps:\n  sft: {model_options: {use_safetensors: false}}\n",
     "remote code": b"name: x\nextends: tiny\nsteps:\n  base: {model: {path: x/y, trust_remote_code: true}}\n",
 }  # fmt: skip
 
