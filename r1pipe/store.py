@@ -155,11 +155,12 @@ def fsync_dir(folder: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Atomic and durable: a reader sees the old file or the whole new one."""
+    """Atomic and durable: a reader sees the old file or the whole new one. Half a surrogate pair, which a model may
+    say and UTF-8 cannot, becomes "?"."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     with writing(path):
         try:
-            with partial.open("w", encoding="utf-8") as handle:
+            with partial.open("w", encoding="utf-8", errors="replace") as handle:
                 handle.write(text)
                 handle.flush()
                 os.fsync(handle.fileno())
@@ -179,7 +180,7 @@ def read_json(path: Path, hint: str = "restore it, or remove its folder and run 
     """A JSON file of ours. Raises UserError naming the file where it is torn."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise UserError(f"{path} cannot be read: {error}", hint=hint) from error
 
 
@@ -193,7 +194,7 @@ def append_json(path: Path, value: Any, *, durable: bool = False) -> None:
                 reader.seek(-1, os.SEEK_END)
                 if reader.read(1) != b"\n":
                     line = "\n" + line
-        handle.write(line.encode())
+        handle.write(line.encode(errors="replace"))
         if durable:
             handle.flush()
             os.fsync(handle.fileno())
@@ -207,7 +208,7 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
         for raw in handle:
             try:
                 row = json.loads(raw)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(row, dict):
                 yield row

@@ -15,8 +15,12 @@ PIPE_WIDTH = 120  # columns where stdout is not a terminal
 _SEQUENCES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_].*?(?:\x07|\x1b\\|$)|[ -/]*[0-~])|\x9b[0-?]*[ -/]*[@-~]", re.DOTALL
 )
-# C0 and C1 controls, lone surrogates, and marks that reorder what a reader sees.
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# C0 and C1 controls, lone surrogates, marks that reorder what a reader sees, and what nobody sees (zero-width spaces,
+# tags). The joiners \u200c and \u200d stay: Persian and emoji need them.
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
 
 
 def console() -> Console:
