@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -56,3 +59,19 @@ def test_a_reward_model_that_diverges(tmp_path: Path) -> None:
     assert "lower steps.step.harmless.trainer.learning_rate (now 50)" in one["key"]
     with pytest.raises(StepFailed, match="the loss is"):
         train(tmp_path / "stopped", TrainHealth(patience=3, loss="stop"))
+
+
+def test_two_processes_stop_as_one(tmp_path: Path) -> None:
+    """The main process decides; the user reads the sentence, not that a rank has died."""
+    settings = ["threads=1", "base.evaluate=false", "sft.evaluate=false", "sft.num_processes=2"]
+    wreck = {"learning_rate": "1e18", "max_grad_norm": "0", "save_steps": "1", "per_device_train_batch_size": "4"}
+    settings += [f"sft.trainer.{name}={value}" for name, value in wreck.items()]
+    command = [sys.executable, "-P", "-m", "r1pipe", "run-stage", "sft", "--profile", "smoke"]
+    command += [part for setting in settings for part in ("--set", setting)]
+    done = subprocess.run(
+        [*command, "--runs-dir", str(tmp_path)], capture_output=True, text=True, env=os.environ | {"COLUMNS": "200"}
+    )
+    assert done.returncode == 1
+    assert "step sft failed: health: loss is nan at training step 3: training has diverged" in done.stderr
+    assert "the last good checkpoint is checkpoint-1" in done.stderr
+    assert "rank" not in done.stderr and "Traceback" not in done.stderr
