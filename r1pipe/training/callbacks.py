@@ -219,6 +219,22 @@ def _as_main(value: Any) -> Any:
     return broadcast_object_list([value])[0]
 
 
+class _AlreadyTrained(Exception):
+    """The checkpoint that was loaded is of the last step."""
+
+
+def train(trainer: Any, last: Path | None) -> None:
+    """Trains, from the checkpoint `last` where there is one.
+
+    From one of the last step, which a kill while the step is saved or evaluated leaves, transformers (5.19) trains a
+    step more: it looks at max_steps after a step only. `Checkpoints` stops it before.
+    """
+    try:
+        trainer.train(resume_from_checkpoint=str(last) if last else None)
+    except _AlreadyTrained:
+        trainer.callback_handler.on_train_end(trainer.args, trainer.state, trainer.control)
+
+
 class Checkpoints(TrainerCallback):
     """Declares each checkpoint whole once every process has written its part, and its weights are finite. Must be
     the last callback."""
@@ -226,6 +242,10 @@ class Checkpoints(TrainerCallback):
     def __init__(self, ctx: StageContext, health: Health) -> None:
         self.ctx = ctx
         self.health = health
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if state.global_step >= state.max_steps:
+            raise _AlreadyTrained
 
     def on_save(self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any) -> None:
         from accelerate import PartialState

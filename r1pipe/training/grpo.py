@@ -142,7 +142,7 @@ def train(
     models.check_trainable(trainer.model, ctx)
     ctx.phase("training")
     started = time.monotonic()
-    trainer.train(resume_from_checkpoint=str(last) if last else None)
+    callbacks.train(trainer, last)
     seconds = time.monotonic() - started
     models.save_policy(trainer, source, ctx.outputs["model"], ctx, config.model_options)
     faults.report()

@@ -163,10 +163,12 @@ def train_labels(
 
 
 def _fit(trainer: Any, ctx: StageContext, last: Path | None) -> dict[str, Any]:
+    from r1pipe.training import callbacks
+
     models.check_trainable(trainer.model, ctx)
     ctx.phase("training")
     started = time.monotonic()
-    trainer.train(resume_from_checkpoint=str(last) if last else None)
+    callbacks.train(trainer, last)
     history = next(c.history for c in trainer.callback_handler.callbacks if hasattr(c, "history"))
     return log_metrics(history, time.monotonic() - started)
 

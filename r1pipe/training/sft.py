@@ -175,7 +175,7 @@ def train(ctx: StageContext, config: TrainerStep, rows: list[Row], *, overlong: 
     models.check_trainable(trainer.model, ctx)
     ctx.phase("training")
     started = time.monotonic()
-    trainer.train(resume_from_checkpoint=str(last) if last else None)
+    callbacks.train(trainer, last)
     seconds = time.monotonic() - started
     apart = losses(trainer.model, whole, rows, args.max_length, tokenizer.pad_token_id) if ctx.world_size == 1 else {}
     models.save_policy(trainer, source, ctx.outputs["model"], ctx, config.model_options)

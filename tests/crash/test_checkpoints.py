@@ -1,10 +1,11 @@
-"""A trainer's checkpoints that rotted or were cut: the newest whole one is taken, and the result is the same."""
+"""A trainer's checkpoints whole, rotted or cut: the newest whole one is taken, and the result is the same."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from tests.crash.test_moments import ended, start
 from tests.crash.test_world import cut, flip
 
 STEPS = ("base", "sft")
-DAMAGED = {
+DAMAGED: dict[str, tuple[dict[str, Callable[[Path], None]], int | None]] = {
+    "none: training was over": ({}, 4),  # transformers would train a fifth step
     "the newest rotted": ({"checkpoint-4/model.safetensors": flip}, 2),
     "the newest has a cut optimizer": ({"checkpoint-4/optimizer.pt": cut}, 2),
     "its marker is cut": ({"checkpoint-4/complete.json": cut}, 2),
@@ -57,5 +59,6 @@ def test_damaged_checkpoints(tmp_path: Path) -> None:
         assert finish(store) == expected, what
         assert mf.load(attempt).facts.get("resumed_from_step") == resumed, what
         assert mf.load(attempt).attempts == 2
+        assert mf.load(attempt).metrics["steps"] == 4
         harness.intact(store)
         harness.TALLY.add("checkpoints", what, "runner SIGKILL", True)

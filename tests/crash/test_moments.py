@@ -64,7 +64,7 @@ def wait_for_a_moment(store: Store, child: subprocess.Popen[bytes], choice: rand
     if choice.random() < 0.25:
         until, wanted = time.monotonic() + choice.uniform(0.2, 8), None
     else:
-        until, wanted = time.monotonic() + 120, events(store) + choice.randint(1, 9)
+        until, wanted = time.monotonic() + 120, events(store) + choice.randint(1, 16)
     while child.poll() is None and time.monotonic() < until and (wanted is None or events(store) < wanted):
         time.sleep(0.02)
     time.sleep(choice.uniform(0, 0.4))
