@@ -23,7 +23,7 @@ from r1pipe.cli import runs
 from r1pipe.store import Store, read_lines
 from tests.crash import harness
 
-KILLS = 50
+KILLS = 50  # about ten minutes on two idle cores
 WHOM = ("runner", "worker", "both")
 HOW = (signal.SIGKILL, signal.SIGTERM)
 
