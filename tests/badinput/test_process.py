@@ -29,7 +29,8 @@ def test_torch_waits_for_a_good_profile(tmp_path: Path) -> None:
 
 LINES = [
     ["pipeline", "-p", "bad.yaml"], ["plan", "-p", "bad.yaml"], ["config", "validate", "bad.yaml"],
-    ["score", "bad.jsonl"], ["data", "inspect", "bad.jsonl"], ["verify", "../../etc"], ["nonsense"], ["report", "a\nb"],
+    ["score", "bad.jsonl"], ["data", "inspect", "bad.jsonl"], ["verify", "../../etc"], ["nonsense"],
+    ["report", "a\nb"],
 ]  # fmt: skip
 
 

@@ -21,9 +21,10 @@ SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_
 VALUES: st.SearchStrategy[Any] = st.recursive(
     SCALARS,
     lambda v: st.lists(v, max_size=4) | st.dictionaries(ODD | st.text(max_size=8), v, max_size=4),
-    max_leaves=12,
+    max_leaves=9,
 )
-KEYS = st.sampled_from(["name", "description", "steps", "pipelines", "extends", "seed", "engine", "evaluation", "trainer",
+KEYS = st.sampled_from(["name", "description", "steps", "pipelines", "extends", "seed", "engine", "evaluation",
+                        "trainer",
                         "chat", "data", "inputs", "gates"])  # fmt: skip
 FIELDS = st.sampled_from([*StepConfig.model_fields, "steps", "salt", "data", "trainer"])
 FAST = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
