@@ -11,7 +11,7 @@ VLLM_STAMP := $(VLLM_VENV)/.installed
 TORCH := $(shell sed -n 's/^torch==/torch==/p' constraints/tested.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-vllm smoke smoke-twice test test-slow test-vllm bench-rewards bench-sampling bench-training bench-plan real-model test-real screenshots lint format schemas tiny-base clean
+.PHONY: help install demo demo-vllm smoke smoke-twice test crash test-slow test-vllm bench-rewards bench-sampling bench-training bench-plan real-model test-real screenshots lint format schemas tiny-base clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -39,6 +39,9 @@ smoke-twice: $(STAMP) ## the smoke pipeline in two folders: equal digests
 
 test: $(STAMP) ## the tests (minutes)
 	$(BIN)/python -m pytest -m "not slow"
+
+crash: $(STAMP) ## killed at every point and at random moments, full disks, damage: kills by phase (half an hour)
+	$(BIN)/python -m pytest tests/crash
 
 test-slow: $(STAMP) ## the long tests too: kills, controls
 	$(BIN)/python -m pytest
