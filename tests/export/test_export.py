@@ -278,4 +278,5 @@ def test_llama_cpp_says_the_same(family: str, tmp_path: Path) -> None:
     made_text = other.create_completion(tokenizer(PROMPT).input_ids, max_tokens=12, temperature=0.0)["choices"][0][
         "text"
     ]
-    assert made_text == greedy(model, tokenizer, PROMPT, 12)
+    # a random model writes bytes that are no UTF-8: llama-cpp-python leaves them out, transformers marks them
+    assert made_text == greedy(model, tokenizer, PROMPT, 12).replace("\ufffd", "")
