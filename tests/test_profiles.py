@@ -20,6 +20,7 @@ from r1pipe import stage as stages
 from r1pipe.resources import configs_dir
 from r1pipe.settings import DataSpec, ModelConfig
 from r1pipe.stage import POLICY, Input, StageContext
+from tests.at_hand import AT_HAND
 
 PROFILES = [path.stem for path in config.list_profiles()]
 LOSSES = [name for name in PROFILES if name.startswith("loss-")]
@@ -28,11 +29,6 @@ ISSUE = {
     "tiny", "smoke", "qwen2.5-0.5b", "qwen2.5-0.5b-lora", "qwen2.5-1.5b", "qwen2.5-1.5b-lora", "qwen2.5-7b",
     "qwen2.5-7b-qlora", "qwen2.5-1.5b-vllm-server", "loss-grpo", "loss-dr-grpo", "loss-dapo", "loss-gspo", "r1-paper",
 }  # fmt: skip
-
-# a model that make real-model prepares, by the config.json that is shipped of it
-AT_HAND = {
-    "smollm2-135m": [f"base_model.path={configs_dir() / 'models' / 'HuggingFaceTB--SmolLM2-135M-Instruct'}"],
-}
 
 
 def header(name: str) -> list[str]:

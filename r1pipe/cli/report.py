@@ -77,9 +77,13 @@ def write(path: Path, text: str) -> None:
 
     if path.is_dir():
         raise UserError(f"--out {path} is a folder", hint=f"give a file: --out {path / 'report.html'}")
+    if path.exists() and not path.is_file():  # root could put a file in the place of /dev/null
+        raise UserError(
+            f"{path} is a device or a pipe, not a file", hint="give a file; --markdown alone writes to stdout"
+        )
     if not path.parent.is_dir():
         raise UserError(f"the folder of {path} does not exist", hint=f"mkdir -p {path.parent}")
-    write_text(path, text)
+    write_text(path.resolve() if path.is_symlink() else path, text)
 
 
 def show(path: Path) -> None:

@@ -129,3 +129,10 @@ def sealed(_sealed: Path, arena: Path) -> Path:
     """The sealed run toys-full in runs/ of the arena."""
     shutil.copytree(_sealed, arena / "runs", symlinks=True)
     return arena / "runs" / "toys-full"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def devices_stay() -> Iterator[None]:
+    """As root, a file written beside and renamed would take the place of a device that an argument names."""
+    yield
+    assert [path for path in (Path("/dev/null"), Path("/dev/zero")) if not path.is_char_device()] == []

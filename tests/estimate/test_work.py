@@ -13,6 +13,7 @@ from r1pipe.errors import UserError
 from r1pipe.estimate import advice, clock, device, launch, rows, work
 from r1pipe.estimate.models import Base
 from r1pipe.estimate.shape import Shape
+from tests.at_hand import AT_HAND
 
 
 def estimator(profile: str, key: str, *sets: str, **more: Any) -> work.Estimator:
@@ -70,7 +71,7 @@ def test_zero_one_and_offload_from_a_deepspeed_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("profile", [p.stem for p in config.list_profiles()])
 def test_every_shipped_profile_is_estimated(profile: str) -> None:
-    loaded = config.load(profile)
+    loaded = config.load(profile, AT_HAND.get(profile, []))
     made = work.Estimator(loaded, device.find("cpu" if profile in ("tiny", "smoke") else "h100"))
     for step in loaded.steps:
         found = made.work(step)

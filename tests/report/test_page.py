@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -263,3 +264,16 @@ def test_a_copied_run_is_as_good(demo: Made, tmp_path: Path) -> None:
     shutil.copytree(demo.store.root, tmp_path / "elsewhere" / "tiny-full")
     run = collect.load(Store(tmp_path / "elsewhere", "tiny-full"))
     assert verdict.verdict(run).word == "It worked"
+
+
+def test_out_replaces_no_pipe_and_no_link(demo: Made, call: Call, tmp_path: Path) -> None:
+    """As root, an atomic rename would put a file in the place of /dev/null."""
+    pipe, link, target = tmp_path / "pipe", tmp_path / "link.html", tmp_path / "target.html"
+    os.mkfifo(pipe)
+    target.write_text("old")
+    link.symlink_to(target)
+    run = str(demo.store.root)
+    code, _, said = call("report", run, "--out", str(pipe))
+    assert code == 2 and "is a device or a pipe" in said and pipe.is_fifo()
+    assert call("report", run, "--out", str(link))[0] == 0
+    assert link.is_symlink() and target.read_text().startswith("<!doctype html>")

@@ -59,7 +59,8 @@ def typed(monkeypatch: pytest.MonkeyPatch, *keys: str) -> None:
 
 def sealed(tmp_path: Path) -> list[mf.Manifest]:
     attempts = Store(tmp_path / "runs", "small-full").all_attempts("sampling")
-    return sorted((mf.load(a) for a in attempts if a.sealed), key=lambda m: m.started)
+    made = sorted((a for a in attempts if a.sealed), key=lambda a: a.manifest.stat().st_mtime_ns)
+    return [mf.load(a) for a in made]  # times in a manifest are whole seconds
 
 
 def test_browse_and_review(run: Path, tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
