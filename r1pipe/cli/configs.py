@@ -188,6 +188,12 @@ def dump(value: Any) -> str:
         def ignore_aliases(self, data: Any) -> bool:
             return True  # a reader of the merged profile should not have to follow anchors
 
+    def text(dumper: Any, value: str) -> Any:
+        """PyYAML folds text at Unicode's line breaks as it does at its own, and loses them."""
+        odd = any(c in value for c in "\x85\u2028\u2029")
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style='"' if odd else None)
+
+    Dumper.add_representer(str, text)
     ours, theirs = yamlio.Loader.yaml_implicit_resolvers, yaml.SafeDumper.yaml_implicit_resolvers
     Dumper.yaml_implicit_resolvers = {k: [*theirs.get(k, []), *ours.get(k, [])] for k in {*ours, *theirs}}
     return yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=110)

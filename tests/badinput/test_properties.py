@@ -78,6 +78,7 @@ def test_any_text_is_yaml_or_refused(text: str) -> None:
 
 @FAST
 @given(value=VALUES.filter(lambda v: "nan" not in repr(v)))
+@example(value={"a\x85b": "\x85", "c": "\u2028 \u2029"})
 def test_what_is_dumped_reads_back(value: Any) -> None:
     from r1pipe.cli.configs import dump
 
