@@ -34,7 +34,7 @@ from bench.ratios import interval, machine, machine_line, shown
 from bench.training import bare
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
-UPDATES = {"sft": 60, "reasoning-grpo": 12}
+UPDATES = {"sft": 30, "reasoning-grpo": 8}
 GOAL = 1.05  # upper end of the interval
 
 
