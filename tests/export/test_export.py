@@ -280,3 +280,19 @@ def test_llama_cpp_says_the_same(family: str, tmp_path: Path) -> None:
     ]
     # a random model writes bytes that are no UTF-8: llama-cpp-python leaves them out, transformers marks them
     assert made_text == greedy(model, tokenizer, PROMPT, 12).replace("\ufffd", "")
+
+
+@pytest.mark.slow
+@has_gguf
+def test_llama_cpp_says_the_same_as_the_embedded_model(tmp_path: Path) -> None:
+    """By token ids: llama.cpp has no rule that cuts text as its tokenizer does, and the export says so."""
+    llama_cpp = pytest.importorskip("llama_cpp")
+    made = gguf_file.write(source.Source("tiny", data_dir() / "tiny-base"), tmp_path)
+    assert any("token ids" in note for note in made.notes)
+    model, tokenizer = opened(data_dir() / "tiny-base")
+    other = llama_cpp.Llama(str(tmp_path / made.name), n_ctx=128, n_threads=1, verbose=False)
+    for prompt in ("23 plus 15 minus 12", "31加17等于"):
+        text = other.create_completion(tokenizer(prompt).input_ids, max_tokens=16, temperature=0.0)["choices"][0][
+            "text"
+        ]
+        assert text and greedy(model, tokenizer, prompt, 16).startswith(text)
