@@ -90,9 +90,9 @@ class Tally:
         """A table: suite, phase, who was killed, kills, survived."""
         if not self.kills:
             return
-        yield f"{'suite':<12}{'phase':<34}{'killed':<18}{'kills':>6}{'survived':>10}"
+        yield f"{'suite':<12}{'phase':<42}{'killed':<18}{'kills':>6}{'survived':>10}"
         for key, kills in self.kills.items():
-            yield f"{key[0]:<12}{key[1]:<34}{key[2]:<18}{kills:>6}{kills - self.lost[key]:>10}"
+            yield f"{key[0]:<12}{key[1]:<42}{key[2]:<18}{kills:>6}{kills - self.lost[key]:>10}"
         total = self.kills.total()
         yield f"{'all':<64}{total:>6}{total - self.lost.total():>10}"
 
