@@ -94,7 +94,7 @@ class Tally:
         for key, kills in self.kills.items():
             yield f"{key[0]:<12}{key[1]:<42}{key[2]:<18}{kills:>6}{kills - self.lost[key]:>10}"
         total = self.kills.total()
-        yield f"{'all':<64}{total:>6}{total - self.lost.total():>10}"
+        yield f"{'all':<72}{total:>6}{total - self.lost.total():>10}"
 
 
 TALLY = Tally()
